@@ -15,20 +15,20 @@ from threadpoolctl import threadpool_limits
 
 from robell._core.membership import pairs as pairwise
 from robell._core.membership.pairs import (
-    KernelRows,
-    ReachRows,
     Space,
     Workers,
     center,
     certain_tile,
     decide,
     distances_of_pairs,
+    kernel_rows,
     kernel_tile,
     neighbour_weights,
     pairs_to_compare,
     plain_sums,
     product_rounding,
     products,
+    reach_rows,
     reference_weights,
     representable,
     same_class_dissimilarity,
@@ -201,7 +201,7 @@ def test_single_and_double_products_decide_alike(rng):
     everything = slice(0, 300)
     single, double = (
         within_reach(rows, everything, reach)
-        for rows in (ReachRows.of(X, reach, True), ReachRows.of(X, reach, False))
+        for rows in (reach_rows(X, reach, True), reach_rows(X, reach, False))
     )
     np.testing.assert_array_equal(single, double)
     np.testing.assert_array_equal(single, cdist(X, X, "sqeuclidean") <= reach)
@@ -210,11 +210,13 @@ def test_single_and_double_products_decide_alike(rng):
 @pytest.mark.parametrize("n_features", [1, 5, 60])
 def test_rounding_of_products_is_within_its_bound(rng, n_features):
     X = rng.normal(size=(200, n_features)) * 10.0 ** rng.uniform(-2, 1, (200, 1))
-    rows = ReachRows.of(X, 2.0, True)
+    rows = reach_rows(X, 2.0, True)
     products = rows.left @ rows.right
     exact = 0.5 * (1.0 - cdist(X, X, "sqeuclidean") / 2.0)
     norms = 2.0 * rows.norms.max()
-    bound = product_rounding(n_features, float(np.finfo(np.float32).eps), norms, rows.reach)
+    bound = product_rounding(
+        n_features, float(np.finfo(np.float32).eps), norms, 2.0 * rows.constant
+    )
     assert np.abs(products - exact).max() <= bound
 
 
@@ -282,7 +284,7 @@ def test_sums_keep_their_digits_for_any_width(rng, width):
 def test_exponents_of_huge_data_are_numbers():
     X = np.array([[1e140, 0.0], [-1e140, 0.0], [1e140, 0.0]])
     g = representable(1e300, X)
-    assert np.isfinite(KernelRows.of(X, g).norms).all()
+    assert np.isfinite(kernel_rows(X, g).norms).all()
     sums = same_class_dissimilarity(X, np.zeros(3, int), np.ones(3), 1e300)
     np.testing.assert_array_equal(sums, [1.0, 2.0, 1.0])
 
@@ -291,7 +293,7 @@ def test_exponents_of_huge_data_are_numbers():
 def test_both_forms_of_a_tile_say_the_same(shift, width):
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(20, 4)), rng.normal(size=(30, 4)) + shift
-    a, b = (KernelRows.of(Z, 1 / width**2) for Z in (X, Y))
+    a, b = (kernel_rows(Z, 1 / width**2) for Z in (X, Y))
     tile, one = kernel_tile(a, b, slice(0, 20), slice(0, 30))
     expected = -np.expm1(-cdist(X, Y, "sqeuclidean") / width**2)
     np.testing.assert_allclose(one - tile, expected, rtol=1e-12)
@@ -301,7 +303,7 @@ def test_near_copies_under_a_wide_kernel_keep_their_digits(rng):
     """Their exponents are less than the rounding of a product of the two rows."""
     X = rng.normal(size=(20, 4))
     Y = X + 1e-7 * rng.normal(size=X.shape)
-    a, b = (KernelRows.of(Z, 1 / 50**2) for Z in (X, Y))
+    a, b = (kernel_rows(Z, 1 / 50**2) for Z in (X, Y))
     tile, one = kernel_tile(a, b, slice(0, 20), slice(0, 20))
     expected = -np.expm1(-cdist(X, Y, "sqeuclidean") / 50**2)
     np.testing.assert_allclose(one - tile, expected, rtol=1e-9)
@@ -311,7 +313,7 @@ def test_near_copies_under_a_wide_kernel_keep_their_digits(rng):
 def test_a_tile_of_rows_far_from_zero_keeps_its_digits(rng, apart):
     """Two clouds: exponents of pairs in one of them are small beside the squares of its rows."""
     X = rng.normal(size=(40, 3)) + apart * np.repeat([1.0, -1.0], 20)[:, None]
-    rows = KernelRows.of(X, 0.5)
+    rows = kernel_rows(X, 0.5)
     tile, one = kernel_tile(rows, rows, slice(0, 40), slice(0, 40))
     expected = np.exp(-0.5 * cdist(X, X, "sqeuclidean"))
     np.testing.assert_allclose(tile + 1.0 - one, expected, atol=1e-11)
@@ -323,7 +325,7 @@ def test_plain_sums_are_exact_or_refused(rng, monkeypatch):
     weights = rng.uniform(0.5, 2.0, 50), rng.uniform(0.5, 2.0, 70)
 
     def sums(X, Y, width):
-        a, b = (KernelRows.of(Z, 1 / width**2) for Z in (X, Y))
+        a, b = (kernel_rows(Z, 1 / width**2) for Z in (X, Y))
         return plain_sums(a, b, weights, Space())
 
     for width in (0.3, 2.0, 8.0):
@@ -332,7 +334,9 @@ def test_plain_sums_are_exact_or_refused(rng, monkeypatch):
         np.testing.assert_allclose(row_sums, D @ weights[1], rtol=1e-12)
         np.testing.assert_allclose(column_sums, weights[0] @ D, rtol=1e-12)
     lengths = [np.sqrt((Z**2).sum(axis=1).max()) for Z in (X, Y)]
-    nearly_infinite = max(lengths) / np.sqrt(pairwise.LARGEST_NORM / np.log2(np.e))  # 2^(2g xy)
+    nearly_infinite = max(lengths) / np.sqrt(
+        0.5 * pairwise.LARGEST_NORM / np.log2(np.e)
+    )  # 2^(2g xy)
     D = -np.expm1(-cdist(X, Y, "sqeuclidean") / (1.01 * nearly_infinite) ** 2)
     found = sums(X, Y, 1.01 * nearly_infinite)
     np.testing.assert_allclose(found[0], D @ weights[1], rtol=1e-12)

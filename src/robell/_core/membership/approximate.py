@@ -30,10 +30,10 @@ from robell._core.membership.pairs import (
     BLOCK,
     ONE_WORKER,
     TILE,
-    KernelRows,
     Workers,
     blocks_of,
     center,
+    kernel_rows,
     kernel_tile,
     reference_weights,
     representable,
@@ -99,10 +99,10 @@ def map_tiles(
     """
     largest = max(float(np.abs(Z).max(initial=0.0)) for Z in (X, points))
     g = representable(1.0 / (width * width), np.full((1, X.shape[1]), largest))
-    columns = KernelRows.of(points, g)
+    columns = kernel_rows(points, g)
 
     def compute_unit(rows: slice, all_points: slice, stop: Event) -> list[tuple[slice, Found]]:
-        part, found = KernelRows.of(X[rows], g), []
+        part, found = kernel_rows(X[rows], g), []
         for tile in blocks_of(0, len(part.X), TILE):
             if stop.is_set():
                 break
@@ -119,7 +119,7 @@ def map_tiles(
 def dissimilarity(X: Array, Y: Array, width: float) -> Array:
     """Return D = 1 - K of all pairs, for few rows: all are held at once."""
     g = representable(1.0 / (width * width), np.vstack([X, Y]))
-    a, b = KernelRows.of(X, g), KernelRows.of(Y, g)
+    a, b = kernel_rows(X, g), kernel_rows(Y, g)
     tile, one = kernel_tile(a, b, slice(0, len(X)), slice(0, len(Y)))
     return one - tile
 

@@ -129,8 +129,8 @@ def same_class_dissimilarity(
     g, space = representable(inv_width2, X), Space()
 
     @lru_cache(2 * workers.n_threads + 2)  # units that follow one another share their rows
-    def prepared(start: int, stop: int) -> KernelRows:
-        return KernelRows.of(X[start:stop], g)
+    def prepared(start: int, stop: int) -> ReadyRows:
+        return kernel_rows(X[start:stop], g)
 
     def compute(rows: slice, columns: slice, stop: Event) -> tuple[Array, Array]:
         a, b = prepared(rows.start, rows.stop), prepared(columns.start, columns.stop)
@@ -184,8 +184,8 @@ def neighbour_weights(
     counts = np.zeros((2, len(X)))  # all, own class
 
     @lru_cache(2 * workers.n_threads + 2)
-    def prepared(start: int, stop: int, single: bool) -> ReachRows:
-        return ReachRows.of(X[start:stop], max_distance2, single)
+    def prepared(start: int, stop: int, single: bool) -> ReadyRows:
+        return reach_rows(X[start:stop], max_distance2, single)
 
     def count(rows: slice, columns: slice, stop: Event) -> tuple[Array, Array, list[Any]]:
         """Return the counts of a unit's rows and columns, of shape (2, n), and doubtful pairs.
@@ -285,8 +285,8 @@ def reference_weights(
     def compute(rows: slice, columns: slice, stop: Event) -> Array:
         norms = [float(squared_norms(Z).max()) for Z in (X[rows], references[columns])]
         single = single_precision_serves(X.shape[1], max(norms), nearest)
-        a = ReachRows.of(X[rows], nearest, single)
-        b = ReachRows.of(references[columns], nearest, single)
+        a = reach_rows(X[rows], nearest, single)
+        b = reach_rows(references[columns], nearest, single)
         unit = nearest if single else 1.0
         steps = [0.5 * (reach - nearest) / unit for reach in reaches]
         part = None if weight is None else weight[columns]
@@ -297,10 +297,10 @@ def reference_weights(
             tile = products(a.left[r], b.right, space)
             scale = float(a.norms[r].max() + b.norms.max())
             eps = float(np.finfo(tile.dtype).eps)
-            rounding = product_rounding(X.shape[1], eps, scale, a.reach)
+            rounding = product_rounding(X.shape[1], eps, scale, 2.0 * a.constant)
             for k, bound in enumerate((rounding, -steps[1], -steps[2] - rounding)):
                 # Far below any product, and a number in single precision
-                bound = tile.dtype.type(max(bound, -1e30 * (scale + a.reach)))
+                bound = tile.dtype.type(max(bound, -1e30 * (scale + a.constant)))
                 found[k, r] = weigh_rows(tile >= bound, part)
         return found
 
@@ -320,7 +320,7 @@ def weights_within(X: Array, references: Array, weight: Array | None, reach: flo
         return found + (len(references) if weight is None else weight.sum())
     largest = float(max(squared_norms(X).max(), squared_norms(references).max()))
     single = single_precision_serves(X.shape[1], largest, reach)
-    a, b = (ReachRows.of(points, reach, single) for points in (X, references))
+    a, b = (reach_rows(points, reach, single) for points in (X, references))
     space = Space()
     for c in blocks_of(0, len(references), STRIP * TILE):
         part = None if weight is None else weight[c]
@@ -333,14 +333,12 @@ def weights_within(X: Array, references: Array, weight: Array | None, reach: flo
 
 # -- distances and kernels --------------------------------------------------------------------
 
-Size = tuple[int, int]  # rows and columns
-
 EPS64 = float(np.finfo(np.float64).eps)
 VISIBLE = 1e-11  # relative errors of K from which on close pairs are computed more carefully
 VANISHED = 60.0  # 2^-60 is lost beside 1
 NEAR_ONE = 1.0 / 64.0  # exponents from which on K is so near 1 that 1 - K would lose digits
 LOG2_E, LN_2 = float(np.log2(np.e)), float(np.log(2.0))
-LARGEST_NORM = 500.0  # g|x|² up to which 2^(2g xy) is a number
+LARGEST_NORM = 1000.0  # 2g|x|² up to which 2^(2g xy) is a number
 MANY = 20  # of so many pairs one: from then on the differences of all are taken
 
 
@@ -412,6 +410,40 @@ def distances_at(X: Array, Y: Array, i: Labels, j: Labels) -> Array:
 # -- products of tiles ----------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ReadyRows:
+    """Rows made ready for products that are d - |z - z'|²/2, where z = s x.
+
+    With a = (d - |z|²)/2, left = [z, a, 1] and right = [z, 1, a].
+    """
+
+    X: Array
+    left: NDArray[np.floating[Any]]
+    right: NDArray[np.floating[Any]]  # a column for each row
+    norms: Array  # |z|²
+    scale: float  # s
+    constant: float  # d
+
+    @classmethod
+    def of(
+        cls,
+        X: Array,
+        scale: float,
+        constant: float = 0.0,
+        dtype: Any = np.float64,
+    ) -> ReadyRows:
+        """Make rows ready."""
+        Z = scale * X
+        norms = squared_norms(Z)
+        left, right = (
+            np.empty((len(X), X.shape[1] + 2), dtype),
+            np.empty((X.shape[1] + 2, len(X)), dtype),
+        )
+        left[:, :-2], left[:, -2], left[:, -1] = Z, 0.5 * (constant - norms), 1.0
+        right[:-2], right[-2], right[-1] = left[:, :-2].T, 1.0, left[:, -2]
+        return cls(X, left, right, norms, scale, constant)
+
+
 class Space(local):
     """Memory that a thread uses again for every tile; given back with the object."""
 
@@ -447,30 +479,9 @@ def _rows_of_small_product(n_rows: int, multiplications: int) -> int:
 # -- kernel values --------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class KernelRows:
-    """Rows made ready for K = 2^(-g|x - y|²) of their pairs, g = log2(e)/ξ².
-
-    With left_i = [√2g x_i, -g|x_i|², 1] and right_j = [√2g x_j, 1, -g|x_j|²], the exponent is the
-    product of left_i and right_j. Powers of two take less time than those of e.
-    """
-
-    X: Array
-    left: Array
-    right: Array  # a column for each row
-    norms: Array  # g|x|²
-    g: float
-
-    @classmethod
-    def of(cls, X: Array, inv_width2: float) -> KernelRows:
-        """Make rows ready; ``inv_width2`` as :func:`representable` allows."""
-        g = LOG2_E * inv_width2
-        left, right = np.empty((len(X), X.shape[1] + 2)), np.empty((X.shape[1] + 2, len(X)))
-        np.multiply(X, np.sqrt(2.0 * g), out=left[:, :-2])
-        norms = 0.5 * squared_norms(left[:, :-2])
-        left[:, -2], left[:, -1] = -norms, 1.0
-        right[:-2], right[-2], right[-1] = left[:, :-2].T, 1.0, -norms
-        return cls(X, left, right, norms, g)
+def kernel_rows(X: Array, inv_width2: float) -> ReadyRows:
+    """Make rows ready for K = 2^(-g|x - y|²), g = log2(e)/ξ²: powers of two take less time."""
+    return ReadyRows.of(X, float(np.sqrt(2.0 * LOG2_E * inv_width2)))
 
 
 def representable(inv_width2: float, X: Array) -> float:
@@ -480,15 +491,15 @@ def representable(inv_width2: float, X: Array) -> float:
     return min(inv_width2, 1e290 / largest) if largest > 1e-10 else inv_width2
 
 
-def exponent_rounding(rows: KernelRows, columns: KernelRows, r: slice, c: slice) -> float:
+def exponent_rounding(rows: ReadyRows, columns: ReadyRows, r: slice, c: slice) -> float:
     """Return a bound of the rounding of a tile's exponents."""
     largest_norms = float(rows.norms[r].max() + columns.norms[c].max())
-    return float(4 * (rows.X.shape[1] + 4) * EPS64 * largest_norms)
+    return float(2 * (rows.X.shape[1] + 4) * EPS64 * largest_norms)
 
 
 @np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use
 def kernel_tile(
-    rows: KernelRows, columns: KernelRows, r: slice, c: slice, diagonal: bool = False
+    rows: ReadyRows, columns: ReadyRows, r: slice, c: slice, diagonal: bool = False
 ) -> tuple[Array, float]:
     """Return K - 1 and 0, or K and 1: what is fast and keeps the digits. ``diagonal``: one side."""
     exponents = products(rows.left[r], columns.right[:, c], Space())
@@ -501,7 +512,7 @@ def kernel_tile(
     largest = exponents.max()
     if largest >= near:
         i, j, D2 = distances_of_pairs(rows.X[r], columns.X[c], exponents >= near)
-        exponents[i, j] = -rows.g * D2
+        exponents[i, j] = -0.5 * rows.scale**2 * D2
         largest = exponents.max()
     if diagonal:
         np.fill_diagonal(exponents, 0.0)
@@ -517,7 +528,7 @@ def kernel_tile(
 
 @np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use
 def plain_sums(
-    rows: KernelRows, columns: KernelRows, weights: tuple[Array, Array], space: Space
+    rows: ReadyRows, columns: ReadyRows, weights: tuple[Array, Array], space: Space
 ) -> tuple[Array, Array] | None:
     """Return Σ_j w_j (1 - K_ij) of every row and Σ_i w_i (1 - K_ij) of every column.
 
@@ -530,7 +541,7 @@ def plain_sums(
     if largest > LARGEST_NORM or rounding >= VISIBLE:
         return None
     row_weight, column_weight = weights
-    row_factor, column_factor = np.exp2(-rows.norms), np.exp2(-columns.norms)
+    row_factor, column_factor = np.exp2(-0.5 * rows.norms), np.exp2(-0.5 * columns.norms)
     of_rows, of_columns = row_factor * row_weight, column_factor * column_weight
     row_sums, column_sums = np.zeros(len(rows.X)), np.zeros(len(columns.X))
     for c in blocks_of(0, len(columns.X), STRIP * TILE):
@@ -557,33 +568,14 @@ def _few_near_one(smallest: float, weight: Array) -> bool:
 # -- rows within reach ------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ReachRows:
-    """Rows made ready for the comparison of |x - y|² with R².
+def reach_rows(X: Array, max_distance2: float, single: bool) -> ReadyRows:
+    """Make rows ready for the comparison of |x - y|² with R²: products are (R² - |x - y|²)/2.
 
-    With a_i = R²/4 - |x_i|²/2, left_i = [x_i, a_i, 1] and right_j = [x_j, 1, a_j], the product of
-    left_i and right_j is (R² - |x_i - x_j|²)/2.
+    ``single`` is for products in single precision, in the unit R² = 1.
     """
-
-    X: Array
-    left: NDArray[np.floating[Any]]
-    right: NDArray[np.floating[Any]]  # a column for each row
-    norms: Array  # |x|², in the unit of the products
-    reach: float  # R², likewise
-
-    @classmethod
-    def of(cls, X: Array, max_distance2: float, single: bool) -> ReachRows:
-        """Make rows ready; ``single`` for products in single precision, in the unit R² = 1."""
-        scaled, reach = X, max_distance2
-        if single:
-            scaled, reach = X / np.sqrt(max_distance2), 1.0
-        norms = squared_norms(scaled)
-        dtype = np.float32 if single else np.float64
-        left = np.empty((len(X), X.shape[1] + 2), dtype)
-        right = np.empty((X.shape[1] + 2, len(X)), dtype)
-        left[:, :-2], left[:, -2], left[:, -1] = scaled, 0.25 * reach - 0.5 * norms, 1.0
-        right[:-2], right[-2], right[-1] = left[:, :-2].T, 1.0, left[:, -2]
-        return cls(X, left, right, norms, reach)
+    if single:
+        return ReadyRows.of(X, float(1.0 / np.sqrt(max_distance2)), 0.5, np.float32)
+    return ReadyRows.of(X, 1.0, 0.5 * max_distance2)
 
 
 def product_rounding(n_features: int, eps: float, norms: float, reach: float) -> float:
@@ -612,7 +604,7 @@ def decide(within: Mask, doubtful: Labels, X: Array, Y: Array, max_distance2: fl
 
 @np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use
 def certain_tile(
-    rows: ReachRows, columns: ReachRows, r: slice, c: slice, space: Space
+    rows: ReadyRows, columns: ReadyRows, r: slice, c: slice, space: Space
 ) -> tuple[Mask, Labels]:
     """Return which pairs are within reach whatever the rounding, and the places of doubtful ones.
 
@@ -621,7 +613,7 @@ def certain_tile(
     left, right = rows.left[r], columns.right[:, c]
     norms = float(rows.norms[r].max() + columns.norms[c].max())
     eps = float(np.finfo(left.dtype).eps)
-    rounding = product_rounding(rows.X.shape[1], eps, norms, rows.reach)
+    rounding = product_rounding(rows.X.shape[1], eps, norms, 2.0 * rows.constant)
     bounds = np.array([rounding, -rounding], left.dtype)[:, None, None]
     masks = space.take("masks", (2, len(left), right.shape[1]), np.bool_)
     np.greater_equal(products(left, right, space), bounds, out=masks)
