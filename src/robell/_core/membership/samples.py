@@ -109,7 +109,12 @@ def add_rows(
     """Return the reservoir after it has seen more rows, their weights positive."""
     if keys is None:
         keys = row_keys(X, reservoir.seed)
-    enters = keys <= _largest_keys(reservoir)[labels]
+    n_classes = len(reservoir.dropped)
+    largest = np.full(n_classes, np.iinfo(np.uint64).max)  # key that may still enter
+    counts = np.bincount(reservoir.labels, minlength=n_classes)
+    full = counts >= reservoir.capacity
+    largest[full] = reservoir.keys[np.cumsum(counts)[full] - 1]
+    enters = keys <= largest[labels]
     dropped = reservoir.dropped
     if not enters.all():
         dropped = dropped.copy()
@@ -119,8 +124,8 @@ def add_rows(
         set_aside = (*set_aside, (X[enters], labels[enters], weight[enters], keys[enters]))
     more = replace(reservoir, dropped=dropped, set_aside=set_aside)
     waiting = sum(len(chunk[1]) for chunk in set_aside)
-    full = len(set_aside) >= CHUNKS_SET_ASIDE or waiting >= ROWS_SET_ASIDE
-    return settle(more) if full else more
+    is_much = len(set_aside) >= CHUNKS_SET_ASIDE or waiting >= ROWS_SET_ASIDE
+    return settle(more) if is_much else more
 
 
 def merge_reservoirs(a: Reservoir, b: Reservoir) -> Reservoir:
@@ -128,39 +133,27 @@ def merge_reservoirs(a: Reservoir, b: Reservoir) -> Reservoir:
     if a.seed != b.seed:
         raise ValueError("reservoirs of different seeds cannot be merged")
     a, b = settle(a), settle(b)
+    dropped, capacity = a.dropped | b.dropped, min(a.capacity, b.capacity)
     other = (b.rows, b.labels, b.weight, b.keys)
-    both = replace(
-        a,
-        dropped=a.dropped | b.dropped,
-        capacity=min(a.capacity, b.capacity),
-        set_aside=(other,),
-    )
-    return settle(both)
+    return settle(replace(a, dropped=dropped, capacity=capacity, set_aside=(other,)))
 
 
 def settle(reservoir: Reservoir) -> Reservoir:
     """Sort in the rows set aside: add up copies, keep each class's smallest keys."""
     if not reservoir.set_aside:
         return reservoir
-    kept = (reservoir.rows, reservoir.labels, reservoir.weight, reservoir.keys)
-    rows, labels, weight, keys = (
-        np.concatenate(parts) for parts in zip(kept, *reservoir.set_aside, strict=True)
-    )
+    settled = (reservoir.rows, reservoir.labels, reservoir.weight, reservoir.keys)
+    chunks = zip(settled, *reservoir.set_aside, strict=True)
+    rows, labels, weight, keys = map(np.concatenate, chunks)
     order, first = _distinct(rows, labels, keys)
     weight = np.add.reduceat(weight[order], np.flatnonzero(first)) if len(order) else weight
     order = order[first]
-    sorted_in = replace(
-        reservoir,
-        rows=rows[order],
-        labels=labels[order],
-        weight=weight,
-        keys=keys[order],
-        set_aside=(),
-    )
-    return _cut_to_capacity(sorted_in)
+    kept: dict[str, Any] = {"rows": rows[order], "labels": labels[order], "keys": keys[order]}
+    return _cut_to_capacity(replace(reservoir, **kept, weight=weight, set_aside=()))
 
 
 def _cut_to_capacity(reservoir: Reservoir) -> Reservoir:
+    """Return the reservoir with as many rows of each class as it may keep, those of small keys."""
     labels = reservoir.labels
     # The rank of a row within its class: how far it stands from the class's first row.
     rank = np.arange(len(labels)) - np.searchsorted(labels, labels)
@@ -169,45 +162,23 @@ def _cut_to_capacity(reservoir: Reservoir) -> Reservoir:
         return reservoir
     dropped = reservoir.dropped.copy()
     dropped[labels[~keep]] = True
-    return replace(
-        reservoir,
-        rows=reservoir.rows[keep],
-        labels=labels[keep],
-        weight=reservoir.weight[keep],
-        keys=reservoir.keys[keep],
-        dropped=dropped,
-    )
+    names = ("rows", "labels", "weight", "keys")
+    kept: dict[str, Any] = {name: getattr(reservoir, name)[keep] for name in names}
+    return replace(reservoir, **kept, dropped=dropped)
 
 
 def _distinct(rows: Array, labels: Labels, keys: Keys) -> tuple[Labels, Mask]:
     """Return an order by class, key and content, and which rows in it are not copies."""
-    order = np.lexsort((keys, labels))
-    same = _same_key(labels, keys, order)
-    before, after = order[:-1][same], order[1:][same]
-    if same.any() and not np.array_equal(rows[before], rows[after]):
-        # Different rows of equal keys: as good as never, but then content decides.
-        order = np.lexsort((*rows.T[::-1], keys, labels))
-        same = _same_key(labels, keys, order)
-        same &= (rows[order[:-1]] == rows[order[1:]]).all(axis=1)
-    first = np.ones(len(order), bool)
-    first[1:] = ~same
-    return order, first
-
-
-def _same_key(labels: Labels, keys: Keys, order: Labels) -> Mask:
-    labels, keys = labels[order], keys[order]
-    return np.asarray((labels[1:] == labels[:-1]) & (keys[1:] == keys[:-1]))
-
-
-def _largest_keys(reservoir: Reservoir) -> Keys:
-    """Return the largest key that may still enter each class."""
-    n_classes = len(reservoir.dropped)
-    largest = np.full(n_classes, np.iinfo(np.uint64).max)
-    sizes = np.bincount(reservoir.labels, minlength=n_classes)
-    last = np.cumsum(sizes) - 1
-    full = sizes >= reservoir.capacity
-    largest[full] = reservoir.keys[last[full]]
-    return largest
+    # Different rows of equal keys are as good as never there; then content decides.
+    for columns in ((keys, labels), (*rows.T[::-1], keys, labels)):
+        order = np.lexsort(columns)
+        before, after = order[:-1], order[1:]
+        same = (labels[before] == labels[after]) & (keys[before] == keys[after])
+        equal = (rows[before[same]] == rows[after[same]]).all(axis=1)
+        if equal.all():
+            break
+    same[same] = equal
+    return order, np.append(np.ones(min(1, len(order)), bool), ~same)
 
 
 def find_rows(reservoir: Reservoir, X: Array, labels: Labels, keys: Keys) -> Labels:
@@ -236,7 +207,7 @@ def find_rows(reservoir: Reservoir, X: Array, labels: Labels, keys: Keys) -> Lab
 
 # -- A sample of a table of any size: as many rows as a budget allows, shared out to the classes
 # A class of n_c distinct rows keeps the min(n_c, L) of them with the smallest keys
-# (:mod:`robell._core.membership.samples`), where the level L is the largest with
+# where the level L is the largest with
 #
 #     Σ_c min(n_c, L) ≤ budget.
 #
@@ -366,16 +337,14 @@ def draw_keyed(
     largest = beside(
         np.array([int(d[k - 1]) for d, k in zip(distinct, kept.tolist(), strict=True)]), X
     )
-    places = namespace(keys).where(keys <= largest[labels])[0]
+    chosen = keys <= largest[labels]
+    places = namespace(keys).where(chosen)[0]
     of_place, counted = labels[places], weight[places]
-    sizes, chosen = _sizes(weight, labels, n_classes), _sizes(counted, of_place, n_classes)
-    factor = beside(sizes / chosen * (chosen.sum() / sizes.sum()), X)
+    of_classes = (labels == c for c in range(n_classes))
+    pairs = [(float(weight[c].sum()), float(weight[c & chosen].sum())) for c in of_classes]
+    sizes, drawn = np.array(pairs).T
+    factor = beside(sizes / drawn * (drawn.sum() / sizes.sum()), X)
     return KeyedRows(places, counted * factor[of_place], keys)
-
-
-def _sizes(weight: Any, labels: Any, n_classes: int) -> Any:
-    """Return the weight of every class, on the host."""
-    return np.array([float(weight[labels == c].sum()) for c in range(n_classes)])
 
 
 def ordered_keys(X: Any, seed: int, threads: Threads = NO_THREADS) -> Any:
