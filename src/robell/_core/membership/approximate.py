@@ -129,8 +129,7 @@ def landmark_basis(landmarks: Array, width: float) -> LandmarkBasis:
     D = dissimilarity(landmarks, landmarks, width)
     D = 0.5 * (D + D.T)
     means = D.mean(axis=1)
-    gram = means[:, None] + means - means.mean() - D
-    values, vectors = np.linalg.eigh(gram)
+    values, vectors = np.linalg.eigh(means[:, None] + means - means.mean() - D)
     kept = values > max(RANK_CUT * float(values[-1]), 0.0)
     return LandmarkBasis(landmarks, width, D, vectors[:, kept] / np.sqrt(values[kept]))
 
@@ -163,10 +162,9 @@ def squared_distance_to(point: HullPoint, D: Array) -> Array:
 
 
 # -- PW-GB statistics from samples of the rows, in time linear in them, with bounds
-# Radii are taken about μ̂, the nearest point to the class mean μ in the hull of some landmarks
-# (:mod:`~robell._core.membership.approximate`). With u(x) the coordinates of x in that hull, ρ(x) =
-# |φ(x)|² - |u(x)|² what the hull misses of x, and Δ = |μ - μ̂|² what it misses of the mean, the
-# radius is
+# Radii are taken about μ̂, the nearest point to the class mean μ in the hull of some landmarks.
+# With u(x) the coordinates of x in that hull, ρ(x) = |φ(x)|² - |u(x)|² what the hull misses of x,
+# and Δ = |μ - μ̂|² what it misses of the mean, the radius is
 #
 #     r(x)² = |φ(x) - μ̂|² + Δ - 2δ(x),    δ(x) = <φ(x), μ - μ̂>,    |δ(x)| <= sqrt(ρ(x) Δ).
 #
@@ -175,19 +173,13 @@ def squared_distance_to(point: HullPoint, D: Array) -> Array:
 # from every class.
 
 
-class Effort(NamedTuple):
-    """How many rows stand for a class."""
-
-    n_landmarks: int = 512
-    n_probes: int = 2048
-    n_rims: int = 1024  # rows whose radius is computed to find the class's largest
-
-
 class Sampling(NamedTuple):
     """How many rows approximate memberships compare every row with."""
 
     exact_rows: int = 4096  # classes of no more rows are compared in full
-    effort: Effort = Effort()
+    n_landmarks: int = 512  # rows that stand for a class
+    n_probes: int = 2048
+    n_rims: int = 1024  # rows whose radius is computed to find the class's largest
     n_references: int = 2048  # of a class
     escalation: int = 8  # times as many references, for rows with uncertain shares
     escalated_share: float = 0.35  # of all rows, at most
@@ -208,8 +200,8 @@ def approximable(classes: Labels, n_classes: int, sampling: Sampling = USUAL_SAM
 def pairs_to_sample(classes: Labels, n_classes: int, sampling: Sampling = USUAL_SAMPLING) -> int:
     """Return how many pairs :func:`approximate_statistics` compares at most: for progress."""
     counts = np.bincount(classes, minlength=n_classes)
-    n_rows, effort, total = len(classes), sampling.effort, 0.0
-    points = 2 * effort.n_landmarks + effort.n_probes + effort.n_rims
+    n_rows, total = len(classes), 0.0
+    points = 2 * sampling.n_landmarks + sampling.n_probes + sampling.n_rims
     for count in counts:
         total += count * (points if count > sampling.exact_rows else (count + 1) / 2)
         total += n_rows * min(count, sampling.n_references)
@@ -248,7 +240,7 @@ def approximate_statistics(
                 of_class = Radii(*3 * [kernel_radii(sums, alone, weight)])
             else:
                 failure = 0.5 * sampling.failure / n_classes
-                how = failure, sampling.effort, workers
+                how = failure, sampling, workers
                 of_class = approximate_radii(rows, weight, width, rng, *how)
             for values, part in zip(radii, of_class, strict=True):
                 values[mine] = part
@@ -384,16 +376,16 @@ def approximate_radii(
     width: float,
     rng: np.random.Generator,
     failure: float,
-    effort: Effort = USUAL_SAMPLING.effort,
+    sampling: Sampling = USUAL_SAMPLING,
     workers: Workers = ONE_WORKER,
 ) -> Radii:
-    """Return the radii of the rows of one class, in intervals that hold them all together.
+    """Return the radii of one class, in intervals of which any fails with a chance of ``failure``.
 
-    They fail to with a chance of ``failure``. The rows with the largest radii, which decide the
-    bell's width and the neighbourhoods of all rows, are compared with their whole class.
+    The rows with the largest radii, which decide the bell's width and the neighbourhoods of all
+    rows, are compared with their whole class.
     """
     total = float(weight.sum())
-    basis = landmark_basis(choose_landmarks(X, weight, effort.n_landmarks, rng), width)
+    basis = landmark_basis(choose_landmarks(X, weight, sampling.n_landmarks, rng), width)
     sums = landmark_sums(X, weight, basis.landmarks, width, workers)
     mean = nearest_point(basis, sums, total)
     squared, residual = stand(X, basis, mean, workers)
@@ -402,10 +394,10 @@ def approximate_radii(
         point_sums = landmark_sums(X, weight, points, width, workers)
         return missed_products(basis, mean, points, point_sums / total, sums / total)
 
-    probes = X[draw_rows(weight, effort.n_probes, rng)]
+    probes = X[draw_rows(weight, sampling.n_probes, rng)]
     missed = mean_residual(missed_at(probes), float(residual.max()), failure)
     found = radius_intervals(squared, residual, missed, basis.rounding)
-    rims = np.argsort(-found.high, kind="stable")[: effort.n_rims]
+    rims = np.argsort(-found.high, kind="stable")[: sampling.n_rims]
     exact = radius_intervals(
         squared[rims], residual[rims], missed, basis.rounding, missed_at(X[rims])
     )

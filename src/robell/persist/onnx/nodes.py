@@ -35,43 +35,31 @@ class NotConvertible(FileError):
         )
 
 
+def _operator(kind: str) -> Callable[..., Value]:
+    """Return a method of a value that writes a node of it and of what stands behind the sign."""
+
+    def write(value: Value, *others: Any) -> Value:
+        return value.graph.node(kind, value, *others)
+
+    return write
+
+
 class Value:
     """A value in a graph; an operation with another one, an array or a number writes a node."""
 
     __array_ufunc__ = None  # an array before the operator leaves it to the methods below
+    __add__, __sub__, __mul__, __truediv__ = map(_operator, ("Add", "Sub", "Mul", "Div"))
+    __neg__, __or__ = map(_operator, ("Neg", "Or"))
+    __gt__, __ge__ = map(_operator, ("Greater", "GreaterOrEqual"))
 
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
 
-    def __add__(self, other: Any) -> Value:
-        return self.graph.node("Add", self, other)
-
-    def __sub__(self, other: Any) -> Value:
-        return self.graph.node("Sub", self, other)
-
     def __rsub__(self, other: Any) -> Value:
         return self.graph.node("Sub", other, self)
 
-    def __mul__(self, other: Any) -> Value:
-        return self.graph.node("Mul", self, other)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self.graph.node("Div", self, other)
-
     def __matmul__(self, weights: Any) -> Value:
         return self.graph.node("MatMul", self, np.asarray(weights, np.float64))
-
-    def __neg__(self) -> Value:
-        return self.graph.node("Neg", self)
-
-    def __gt__(self, other: Any) -> Value:
-        return self.graph.node("Greater", self, other)
-
-    def __ge__(self, other: Any) -> Value:
-        return self.graph.node("GreaterOrEqual", self, other)
-
-    def __or__(self, other: Any) -> Value:
-        return self.graph.node("Or", self, other)
 
 
 class Graph:
@@ -188,14 +176,13 @@ class Graph:
         return ACTIVATIONS[name](self, Z)
 
 
-def _selu(graph, Z):
-    low = graph.node("Exp", graph.node("Min", Z, 0.0)) - 1.0
-    low *= SELU_ALPHA * SELU_LAMBDA
-    return graph.node("Where", Z > 0.0, Z * SELU_LAMBDA, low)
-
-
 ACTIVATIONS: dict[str, Callable[[Graph, Value], Value]] = {
-    "selu": _selu,
+    "selu": lambda graph, Z: graph.node(
+        "Where",
+        Z > 0.0,
+        Z * SELU_LAMBDA,
+        (graph.node("Exp", graph.node("Min", Z, 0.0)) - 1.0) * (SELU_ALPHA * SELU_LAMBDA),
+    ),
     "relu": lambda graph, Z: graph.node("Max", Z, 0.0),
     "sigmoid": lambda graph, Z: graph.node("Reciprocal", graph.node("Exp", -Z) + 1.0),
     "sin": lambda graph, Z: graph.node("Sin", Z),
