@@ -200,10 +200,7 @@ def _first_bytes(path: Path, pipe: int) -> bytes:
 
 
 def lock_alone(file: int) -> bool:
-    """Keep other processes from locking an open file; return False where one has done so.
-
-    A killed process lets go of it. On a system without locks, two writers are the user's own care.
-    """
+    """Keep other processes from locking an open file; return False where one has done so."""
     try:
         import fcntl
     except ImportError:

@@ -52,10 +52,7 @@ class Threads:
                 future.cancel()
 
     def start(self, function: Callable[..., Found], *arguments: Any) -> Callable[[], Found]:
-        """Start function(*arguments) beside the caller, or leave it; what is returned waits for it.
-
-        The function must not use these threads itself: it would wait for its own.
-        """
+        """Start a function that does not use these threads; what is returned waits for it."""
         if self._pool is None:
             return partial(function, *arguments)
         return self._pool.submit(copy_context().run, function, *arguments).result
@@ -102,11 +99,9 @@ def has_small_kernels() -> bool:
 
 
 def limit_threads(n_threads: int | None, library: str = "blas") -> AbstractContextManager[Any]:
-    """Return a context in which BLAS, or OpenMP, uses so many threads; None changes nothing.
-
-    The loaded libraries are looked for again only where modules were imported since: the search
-    takes longer than a small fit.
-    """
+    """Return a context in which BLAS, or OpenMP, uses so many threads; None changes nothing."""
+    # The loaded libraries are looked for again only where modules were imported since: the search
+    # takes longer than a small fit.
     controller = _controller(len(sys.modules)).select(user_api=library)
     limited: AbstractContextManager[Any] = controller.limit(limits=n_threads)
     return limited

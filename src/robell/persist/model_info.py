@@ -81,10 +81,7 @@ def versions(package="robell"):
 
 
 def describe_columns(X, first):
-    """Return name, kind and distribution of each column of a training table.
-
-    Columns are read as the first step of the model reads them, if that is a TableEncoder.
-    """
+    """Return name, kind and distribution of each column of a training table."""
     columns = columns_of(X)
     some = evenly(len(columns[0]) if columns else 0, MOST_ROWS)
     columns = [column.take(some) for column in columns]

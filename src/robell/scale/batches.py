@@ -77,11 +77,7 @@ def _read_labels(texts):
 
 
 def typed_labels(counts, target, from_text):
-    """Return raw value -> label, and how often each label occurs.
-
-    Texts of a CSV file are numbers where all are spelt plainly, as 7 and 8 are; otherwise they
-    stay as they are written, so that 01, 1 and 1.0 are three labels.
-    """
+    """Return raw value -> label, and how often each label occurs."""
     raw = list(counts)
     kinds = {type(value) for value in raw}
     if len(kinds) > 1 and kinds - {int, float}:
@@ -107,10 +103,7 @@ ARROW_ROWS = 1 << 13  # rows of a Parquet file decoded at a time
 
 
 def find_files(paths):
-    """Return the files that paths, folders (all tables directly in them) and patterns name, once.
-
-    A pattern is as ``data/part-*.csv``.
-    """
+    """Return the files that paths, folders and patterns (data/part-*.csv) name, each once."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     files = []
     for path in given:
@@ -139,10 +132,7 @@ def _is_table(path):
 
 
 class Tables:
-    """Several files of the same columns, read as one table.
-
-    The features are ``columns``, or else all columns except the target, the same in every file.
-    """
+    """Several files of the same columns, read as one table."""
 
     def __init__(self, paths, target=None, columns=None):
         self.target = target
@@ -285,10 +275,7 @@ def _open_as(path, content):
 
 
 def copy_table(path, copy):
-    """Return a copy of what comes through a pipe, whose name says what it is: a shell calls it 63.
-
-    ``copy`` is where it is written to, with ".csv", ".csv.gz" or ".parquet" after it.
-    """
+    """Return a copy of what comes through a pipe; the ending of its name says what it holds."""
     copy = copy_pipe(path, copy)
     with copy.open("rb") as file:
         magic = file.read(4)

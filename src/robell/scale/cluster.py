@@ -526,11 +526,9 @@ class Bundle(NamedTuple):
 
 
 def bundles_of(parts, n_threads, on_this_machine=False):
-    """Return the partitions in bundles, each in its own where they are few.
-
-    Partitions that a cluster already holds would have to be sent around, and stay alone too. On a
-    cluster, what makes a partition that stays alone are tasks of their own.
-    """
+    """Return the partitions in bundles, each in its own where they are few."""
+    # Partitions that a cluster already holds would have to be sent around, and stay alone too. On a
+    # cluster, what makes a partition that stays alone are tasks of their own.
     from dask.core import get_dependencies
 
     graph, n_parts = parts.graph, len(parts.keys)

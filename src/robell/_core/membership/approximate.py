@@ -93,10 +93,7 @@ def map_tiles(
     compute: Callable[[slice, Array], Found],
     workers: Workers = ONE_WORKER,
 ) -> Iterator[tuple[slice, Found]]:
-    """Yield what ``compute`` makes of D(x, z) of a tile of rows and all points, tile after tile.
-
-    Rows and points are best given less a common centre near the data.
-    """
+    """Yield what ``compute`` makes of D(x, z) of a tile of rows and all points, tile after tile."""
     largest = max(float(np.abs(Z).max(initial=0.0)) for Z in (X, points))
     g = representable(1.0 / (width * width), np.full((1, X.shape[1]), largest))
     columns = kernel_rows(points, g)
@@ -145,11 +142,9 @@ def landmark_sums(
 
 
 def nearest_point(basis: LandmarkBasis, sums: Array, total_weight: float) -> HullPoint:
-    """Return μ̂ of rows with these landmark sums and total weight.
-
-    Its coordinates û in the basis E are the mean's inner products with E, so v = 1/L + JEû, with J
-    the centring.
-    """
+    """Return μ̂ of rows with these landmark sums and total weight."""
+    # Its coordinates û in the basis E are the mean's inner products with E, so v = 1/L + JEû, J the
+    # centring.
     E = basis.basis
     v = E @ (E.T @ basis.inner_products(sums / total_weight))
     v += 1.0 / len(v) - v.mean()
@@ -313,11 +308,9 @@ def missed_products(
     point_means: Array,
     landmark_means: Array,
 ) -> Array:
-    """Return δ(x) = <φ(x), μ - μ̂> of points, from the mean D(x, x_i) of them and of the landmarks.
-
-    The weights of μ - μ̂ sum to zero, so the product is Σ_l v_l D(x, z_l) less the mean D(x, x_i);
-    taken from the origin of the basis, less the mean of the same over the landmarks.
-    """
+    """Return δ(x) = <φ(x), μ - μ̂> of points, from mean D(x, x_i) of them and the landmarks."""
+    # The weights of μ - μ̂ sum to zero, so the product is Σ_l v_l D(x, z_l) less the mean D(x, x_i);
+    # taken from the origin of the basis, less the mean of the same over the landmarks.
     at_origin = float(np.mean(basis.D @ mean.v - landmark_means))
     found = np.empty(len(points))
     for part in blocks_of(0, len(points), TILE):
@@ -327,15 +320,13 @@ def missed_products(
 
 
 def mean_residual(delta: Array, largest_residual: float, failure: float) -> Residual:
-    """Return Δ = |μ - μ̂|² with an interval that misses it with a chance of ``failure``.
-
-    ``delta`` are the δ of probes: rows drawn from the class with replacement, in proportion to
-    weight and apart from the landmarks. Their mean is Δ, and they lie within ±sqrt(Δ ρ_max), so the
-    empirical Bernstein inequality holds (Maurer and Pontil 2009, theorem 4): with S probes of
-    variance s², and t = ln(4/failure) for both sides,
-
-        |Δ - mean δ| <= sqrt(2 s² t / S) + 14 sqrt(Δ ρ_max) t / (3(S - 1))
-    """
+    """Return Δ = |μ - μ̂|² with an interval that misses it with a chance of ``failure``."""
+    # ``delta`` are the δ of probes: rows drawn from the class with replacement, in proportion to
+    # weight and apart from the landmarks. Their mean is Δ, and they lie within ±sqrt(Δ ρ_max), so
+    # the empirical Bernstein inequality holds (Maurer and Pontil 2009, theorem 4): with S probes of
+    # variance s², and t = ln(4/failure) for both sides,
+    #
+    #     |Δ - mean δ| <= sqrt(2 s² t / S) + 14 sqrt(Δ ρ_max) t / (3(S - 1))
     n_probes = len(delta)
     t = float(np.log(4.0 / failure))
     spread = float(np.sqrt(2.0 * delta.var(ddof=1) * t / n_probes))
@@ -351,10 +342,8 @@ def mean_residual(delta: Array, largest_residual: float, failure: float) -> Resi
 def radius_intervals(
     squared: Array, residual: Array, missed: Residual, rounding: float, delta: Array | None = None
 ) -> Radii:
-    """Return radii and their intervals, from what :func:`stand` returns.
-
-    r² = squared + Δ - 2δ, with |δ| <= sqrt(ρΔ), or with δ known.
-    """
+    """Return radii and their intervals, from what :func:`stand` returns."""
+    # r² = squared + Δ - 2δ, with |δ| <= sqrt(ρΔ), or with δ known.
     if delta is None:
         slack = 2.0 * np.sqrt(residual * missed.high)
         middle = squared
@@ -379,11 +368,7 @@ def approximate_radii(
     sampling: Sampling = USUAL_SAMPLING,
     workers: Workers = ONE_WORKER,
 ) -> Radii:
-    """Return the radii of one class, in intervals of which any fails with a chance of ``failure``.
-
-    The rows with the largest radii, which decide the bell's width and the neighbourhoods of all
-    rows, are compared with their whole class.
-    """
+    """Return the radii of one class in intervals; the chance that any fails is ``failure``."""
     total = float(weight.sum())
     basis = landmark_basis(choose_landmarks(X, weight, sampling.n_landmarks, rng), width)
     sums = landmark_sums(X, weight, basis.landmarks, width, workers)
@@ -410,11 +395,9 @@ def approximate_radii(
 
 
 def proportion_interval(hits: Array, trials: Array, failure: float) -> Interval:
-    """Return Clopper and Pearson's bounds of a proportion, each missed with chance ``failure``.
-
-    They are the quantiles of Beta(h, m - h + 1) and Beta(h + 1, m - h), computed once for equal h
-    and m.
-    """
+    """Return Clopper and Pearson's bounds of a proportion, each missed with chance ``failure``."""
+    # They are the quantiles of Beta(h, m - h + 1) and Beta(h + 1, m - h), computed once for equal h
+    # and m.
     pairs = trials * (trials.max() + 2.0) + hits
     _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
     hits, trials = hits[first], trials[first]
@@ -468,12 +451,10 @@ class _Counting(NamedTuple):
         return np.array([np.clip(middle, low, high), low, high])
 
     def _class_weights(self, rows: Labels, label: int, n_references: int) -> Array:
-        """Return the weight of a class's rows within reach of some rows: middle, low, high.
-
-        With N the class's weight, and h of m references in reach, it is N h/m. Of the class's own
-        rows, row i stands for w_i of it for certain, and its copies are not among the references
-        that are asked about the others: w_i + (N - w_i) h/m.
-        """
+        """Return the weight of a class's rows within reach of some rows: middle, low, high."""
+        # With N the class's weight, and h of m references in reach, it is N h/m. Of the class's own
+        # rows, row i stands for w_i of it for certain, and its copies are not among the references
+        # that are asked about the others: w_i + (N - w_i) h/m.
         members = np.flatnonzero(self.classes == label)
         weight = self.multiplicity[members]
         own_weight = np.where(self.classes[rows] == label, self.multiplicity[rows], 0.0)

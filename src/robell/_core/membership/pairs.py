@@ -80,10 +80,7 @@ def units_of(start: int, stop: int) -> list[Unit]:
 def share_out(
     units: list[Unit], compute: Callable[[slice, slice, Event], Found], workers: Workers
 ) -> Iterator[tuple[slice, slice, Found]]:
-    """Yield units and what threads compute of them, in order; an exception stops all threads.
-
-    ``compute`` is given an event that says, from one tile to the next, that it shall stop.
-    """
+    """Yield units and what threads compute of them, in order; an exception stops all threads."""
     stop, waiting, rest = Event(), deque[tuple[Unit, Callable[[], Found]]](), deque(units)
     ahead = 2 * workers.n_threads if workers.n_threads > 1 and len(units) > 1 else 0
     with (
@@ -188,10 +185,8 @@ def neighbour_weights(
         return reach_rows(X[start:stop], max_distance2, single)
 
     def count(rows: slice, columns: slice, stop: Event) -> tuple[Array, Array, list[Any]]:
-        """Return the counts of a unit's rows and columns, of shape (2, n), and doubtful pairs.
-
-        These are places i, places j, and whether j is told of i as well, or met again before i.
-        """
+        """Return the counts of a unit's rows and columns, of shape (2, n), and doubtful pairs."""
+        # These are places i, places j, and whether j is told of i as well, or met again before i.
         largest = float(max(norms[rows].max(), norms[columns].max()))
         single = single_precision_serves(X.shape[1], largest, max_distance2)
         a = prepared(rows.start, rows.stop, single)
@@ -270,13 +265,11 @@ def reference_weights(
     reaches: tuple[float, float, float],
     workers: Workers = ONE_WORKER,
 ) -> Array:
-    """Return the weight of the references within three rising squared distances of every row.
-
-    Returns an array of shape (3, n). Products are taken in single precision where it serves, and
-    pairs are not computed again: instead, pairs within the rounding of the first distance are
-    left out of its count, and those within the rounding of the last are counted in, so these two
-    hold whatever the rounding. ``weight`` None stands for ones.
-    """
+    """Return the weight of the references within three rising squared distances of every row."""
+    # Returns an array of shape (3, n). Products are taken in single precision where it serves, and
+    # pairs are not computed again: instead, pairs within the rounding of the first distance are
+    # left out of its count, and those within the rounding of the last are counted in, so these two
+    # hold whatever the rounding. ``weight`` None stands for ones.
     nearest = reaches[0]
     if np.isinf(nearest):
         return np.full((3, len(X)), len(references) if weight is None else weight.sum())
@@ -370,11 +363,9 @@ def squared_norms(X: Array) -> Array:
 
 
 def squared_distances(X: Array, Y: Array) -> Array:
-    """Return |x_i - y_j|², exactly zero for equal rows.
-
-    |x|² + |y|² - 2xy is fast but leaves rounding of the size of the norms, so pairs that close
-    are computed again from their differences.
-    """
+    """Return |x_i - y_j|², exactly zero for equal rows."""
+    # |x|² + |y|² - 2xy is fast but leaves rounding of the size of the norms, so pairs that close
+    # are computed again from their differences.
     x_norms, y_norms = squared_norms(X), squared_norms(Y)
     D2 = X @ Y.T
     D2 *= -2.0
@@ -457,11 +448,9 @@ class Space(local):
 
 
 def products(left: AnyArray, right: AnyArray, space: Space) -> AnyArray:
-    """Return left @ right, in memory that the next product of the ``space`` uses again.
-
-    Where BLAS has kernels for small products, which do not copy their operands first and take two
-    thirds of the time, it is a stack of products of few rows, in one call of NumPy.
-    """
+    """Return left @ right, in memory that the next product of the ``space`` uses again."""
+    # Where BLAS has kernels for small products, which do not copy their operands first and take two
+    # thirds of the time, it is a stack of products of few rows, in one call of NumPy.
     (n_rows, length), n_columns = left.shape, right.shape[1]
     rows = _rows_of_small_product(n_rows, length * n_columns)
     found = space.take("product", (n_rows // rows, rows, n_columns), left.dtype)
@@ -530,12 +519,10 @@ def kernel_tile(
 def plain_sums(
     rows: ReadyRows, columns: ReadyRows, weights: tuple[Array, Array], space: Space
 ) -> tuple[Array, Array] | None:
-    """Return Σ_j w_j (1 - K_ij) of every row and Σ_i w_i (1 - K_ij) of every column.
-
-    These are differences of sums of ``weights`` and of w K, where K_ij = s_i s_j 2^(2g xy) with
-    s = 2^(-g|x|²), which is taken once for a row and not for a pair. None where digits would be
-    lost: a row or column has nearly all K near 1, or the rounding of exponents would be seen.
-    """
+    """Return Σ_j w_j (1 - K_ij) of every row and Σ_i w_i (1 - K_ij) of every column."""
+    # These are differences of sums of ``weights`` and of w K, where K_ij = s_i s_j 2^(2g xy) with
+    # s = 2^(-g|x|²), which is taken once for a row and not for a pair. None where digits would be
+    # lost: a row or column has nearly all K near 1, or the rounding of exponents would be seen.
     everything, largest = slice(None), max(rows.norms.max(), columns.norms.max())
     rounding = exponent_rounding(rows, columns, everything, everything)
     if largest > LARGEST_NORM or rounding >= VISIBLE:
@@ -579,11 +566,9 @@ def reach_rows(X: Array, max_distance2: float, single: bool) -> ReadyRows:
 
 
 def product_rounding(n_features: int, eps: float, norms: float, reach: float) -> float:
-    """Return a bound of the rounding of (R² - |x - y|²)/2 as a product of length B + 2.
-
-    The products of the entries sum to |x|² + |y|² + R²/2 at most in absolute value; each of B + 2
-    additions, and each conversion, loses eps/2 of that at most.
-    """
+    """Return a bound of the rounding of (R² - |x - y|²)/2 as a product of length B + 2."""
+    # The products of the entries sum to |x|² + |y|² + R²/2 at most in absolute value; each of B + 2
+    # additions, and each conversion, loses eps/2 of that at most.
     return (n_features + 8) * eps * (norms + reach)
 
 
@@ -606,10 +591,7 @@ def decide(within: Mask, doubtful: Labels, X: Array, Y: Array, max_distance2: fl
 def certain_tile(
     rows: ReadyRows, columns: ReadyRows, r: slice, c: slice, space: Space
 ) -> tuple[Mask, Labels]:
-    """Return which pairs are within reach whatever the rounding, and the places of doubtful ones.
-
-    Places are counted row by row; the pairs stand in memory that the next tile uses again.
-    """
+    """Return which pairs are surely within reach, and the places of doubtful ones, by rows."""
     left, right = rows.left[r], columns.right[:, c]
     norms = float(rows.norms[r].max() + columns.norms[c].max())
     eps = float(np.finfo(left.dtype).eps)

@@ -85,11 +85,9 @@ def column_multipliers(seed: int, n_features: int) -> Keys:
 
 
 def row_keys(X: Array, seed: int) -> Keys:
-    """Return the key of every row: a 64-bit hash of its numbers' bits.
-
-    Each number's bits are stirred, multiplied by an odd number of its column and summed modulo
-    2⁶⁴; splitmix64's finisher stirs the sum.
-    """
+    """Return the key of every row: a 64-bit hash of its numbers' bits."""
+    # Each number's bits are stirred, multiplied by an odd number of its column and summed modulo
+    # 2⁶⁴; splitmix64's finisher stirs the sum.
     bits = (np.ascontiguousarray(X) + 0.0).view(np.uint64)  # + 0.0: the two zeros are one number
     # Short numbers (1.0, 2.5) end in dozens of zero bits, which a product would keep: fold first.
     bits ^= bits >> np.uint64(FOLD_SHIFTS[0])
@@ -241,10 +239,8 @@ class RowSample:
         return class_sizes(self.reservoir.labels, len(self.sizes), self.reservoir.weight)
 
     def row_weights(self) -> Array:
-        """Return weights of the rows kept: classes as frequent as among all rows, the sum as kept.
-
-        A row of class c with multiplicity m weighs m (n_c / k_c) (Σ k / Σ n), of n_c rows k_c kept.
-        """
+        """Return weights of the rows kept, by which classes are as frequent as among all rows."""
+        # A row of class c weighs m (n_c / k_c) (Σ k / Σ n), k_c rows kept of n_c.
         weight = self.reservoir.weight
         if self.complete:
             return weight
@@ -321,10 +317,7 @@ def draw_keyed(
     most: int = 0,
     threads: Threads = NO_THREADS,
 ) -> KeyedRows | None:
-    """Draw at most so many distinct rows of all classes together; None where all may stay.
-
-    All may stay up to ``most`` rows, or the budget where that is more.
-    """
+    """Draw at most so many distinct rows of all classes together; None where all may stay."""
     if len(X) <= max(budget, most):
         return None
     keys = ordered_keys(X, seed, threads)

@@ -98,11 +98,9 @@ class Graph:
         return Value(self, output)
 
     def probabilities_of(self, model, X):
-        """Return what ``predict_proba`` of a classifier gives, by skl2onnx's own converters.
-
-        A forest sees its rows in single precision, as in scikit-learn: a number that stands on a
-        threshold would otherwise go the other way.
-        """
+        """Return what ``predict_proba`` of a classifier gives, by skl2onnx's own converters."""
+        # A forest sees its rows in single precision, as in scikit-learn: a number that stands on a
+        # threshold would otherwise go the other way.
         from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType
         from skl2onnx.sklapi import CastTransformer
 

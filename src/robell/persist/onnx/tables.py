@@ -20,10 +20,7 @@ FAR_OUT = 1e100  # from where on asinh is a logarithm to the last digit, and squ
 
 
 def encoder_inputs(encoder):
-    """Return name, kind ("number" or "text") and how it is fed of each column that is needed.
-
-    Raise where a column has no graph and is not held at its usual value (``held_`` names those).
-    """
+    """Return name, kind ("number" or "text") and how it is fed of each column that is needed."""
     held = getattr(encoder, "held_", ())
     plans = [plan for plan in encoder.plans_ if plan["name"] not in held]
     counting = [plan for plan in plans if plan.get("words", {}).get("hashes") is not None]
@@ -56,10 +53,7 @@ def _fed(plan):
 
 
 def encoded_columns(graph, encoder, columns):
-    """Return the encoded columns; ``columns`` gives the cells of each plan, (n, 1), or None.
-
-    All numbers go through the graph side by side; at the end the columns are put in order.
-    """
+    """Return the encoded columns; ``columns`` gives the cells of each plan, (n, 1), or None."""
     encoder_inputs(encoder)
     held = getattr(encoder, "held_", ())
     starts = np.cumsum([0, *(len(plan["names"]) for plan in encoder.plans_)])
@@ -200,11 +194,9 @@ def _words(graph, plan, cells):
 
 
 def word_pattern(token):
-    """Return a pattern for texts that hold a word or a number, in capitals or not.
-
-    A word is a run of letters, as ``tables/columns.py`` finds them in the text in small letters
-    (``str.casefold``, by which one sign may become several: ß is ss); a number is a run of digits.
-    """
+    """Return a pattern for texts that hold a word or a number, in capitals or not."""
+    # A word is a run of letters, as ``tables/columns.py`` finds them in the text in small letters,
+    # by which one sign may become several (``str.casefold``: ß is ss); a number is a run of digits.
     before, after, spellings = _folding()
     if token.isdecimal():
         before = after = r"[^\p{Nd}]"
