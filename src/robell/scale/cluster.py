@@ -209,10 +209,9 @@ def _with(step, total, waiting, first):
     return _joined(step, total, result, (first, numbers[0] - 1), (numbers[0], numbers[-1]))
 
 
-def _reduce_parts(step, *results, first, each):
+def _reduce_parts(step, total, *results, first, each):
     """Reduce the results of partitions in their order, from ``first`` on; errors name them."""
-    total, *more = results
-    for done, result in enumerate(more, 1):
+    for done, result in enumerate(results, 1):
         here = first + done * each
         total = _joined(step, total, result, (first, here - 1), (here, here + each - 1))
     return total
@@ -326,9 +325,8 @@ def _run_on(client, graph, mapped, total, bar):
 
 def _raise_failure(futures, numbers):
     """Raise the reason of the first partition known to have failed."""
-    failed = {
-        numbers.get(future.key, math.inf): future for future in futures if future.status == "error"
-    }
+    failures = (future for future in futures if future.status == "error")
+    failed = {numbers.get(future.key, math.inf): future for future in failures}
     if not failed:
         raise ClusterError(
             "the connection to the scheduler was lost, or the fit was cancelled; nothing was fitted"
@@ -393,9 +391,7 @@ def match_parts(X, y, sample_weight, several_targets=False):
             if target not in columns:
                 raise ValueError(f"X has no column {target!r} to take the labels from")
         X, y = X[[name for name in X.columns if name not in targets]], X[y]
-    given = {"X": X, "y": y}
-    if sample_weight is not None:
-        given["sample_weight"] = sample_weight
+    given = {"X": X, "y": y} | ({} if sample_weight is None else {"sample_weight": sample_weight})
     for name, collection in given.items():
         require_dask(name, collection)
     names = None  # of a frame's columns as scikit-learn knows them: strings or nothing
@@ -406,9 +402,13 @@ def match_parts(X, y, sample_weight, several_targets=False):
         names = list(X.columns) if kinds == {True} else None
     if any(is_array(collection) for collection in given.values()):
         graph, keys = _parts_of_blocks(given, several_targets)
-    else:
-        graph, keys = _parts_of_frames(given)
-    return Parts(graph, keys, names)
+        return Parts(graph, keys, names)
+    from dask.dataframe import map_partitions
+
+    _require_equal_counts({name: frame.npartitions for name, frame in given.items()})
+    frames = map_partitions(_together, *given.values(), align_dataframes=False, meta=(None, object))
+    graph, keys = _tasks_of_frame(frames)
+    return Parts(graph, [(key,) for key in keys], names)
 
 
 def is_array(collection):
@@ -429,17 +429,6 @@ def require_dask(name, collection):
     n_dimensions = getattr(collection, "ndim", None)
     if name == "X" and n_dimensions != 2:
         raise ValueError(f"X must have two dimensions; it has {n_dimensions}")
-
-
-def _parts_of_frames(given):
-    from dask.dataframe import map_partitions
-
-    _require_equal_counts({name: frame.npartitions for name, frame in given.items()})
-    together = map_partitions(
-        _together, *given.values(), align_dataframes=False, meta=(None, object)
-    )
-    graph, keys = _tasks_of_frame(together)
-    return graph, [(key,) for key in keys]
 
 
 def _tasks_of_frame(frame):
