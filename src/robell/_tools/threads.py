@@ -71,7 +71,7 @@ def n_cores() -> int:
 
 def threads_for(n_jobs: int | None) -> int:
     """Return how many threads ``n_jobs`` asks for, as joblib reads it, and at most the cores."""
-    return min(effective_n_jobs(n_jobs), n_cores())
+    return min(effective_n_jobs(n_jobs), cpu_count())
 
 
 @contextmanager
@@ -107,9 +107,7 @@ def limit_threads(n_threads: int | None, library: str = "blas") -> AbstractConte
     return limited
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context in which BLAS uses one thread."""
-    return limit_threads(1)
+one_blas_thread = partial(limit_threads, 1)
 
 
 def one_thread() -> AbstractContextManager[Any]:

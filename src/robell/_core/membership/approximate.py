@@ -30,13 +30,13 @@ from robell._core.membership.pairs import (
     BLOCK,
     ONE_WORKER,
     TILE,
+    ReadyRows,
     Workers,
     blocks_of,
     center,
-    kernel_rows,
+    kernel_scale,
     kernel_tile,
     reference_weights,
-    representable,
     require_squares,
     same_class_dissimilarity,
     share_out,
@@ -95,11 +95,11 @@ def map_tiles(
 ) -> Iterator[tuple[slice, Found]]:
     """Yield what ``compute`` makes of D(x, z) of a tile of rows and all points, tile after tile."""
     largest = max(float(np.abs(Z).max(initial=0.0)) for Z in (X, points))
-    g = representable(1.0 / (width * width), np.full((1, X.shape[1]), largest))
-    columns = kernel_rows(points, g)
+    scale = kernel_scale(1.0 / (width * width), np.full((1, X.shape[1]), largest))
+    columns = ReadyRows.of(points, scale)
 
     def compute_unit(rows: slice, all_points: slice, stop: Event) -> list[tuple[slice, Found]]:
-        part, found = kernel_rows(X[rows], g), []
+        part, found = ReadyRows.of(X[rows], scale), []
         for tile in blocks_of(0, len(part.X), TILE):
             if stop.is_set():
                 break
@@ -115,8 +115,8 @@ def map_tiles(
 
 def dissimilarity(X: Array, Y: Array, width: float) -> Array:
     """Return D = 1 - K of all pairs, for few rows: all are held at once."""
-    g = representable(1.0 / (width * width), np.vstack([X, Y]))
-    a, b = kernel_rows(X, g), kernel_rows(Y, g)
+    scale = kernel_scale(1.0 / (width * width), np.vstack([X, Y]))
+    a, b = ReadyRows.of(X, scale), ReadyRows.of(Y, scale)
     tile, one = kernel_tile(a, b, slice(0, len(X)), slice(0, len(Y)))
     return one - tile
 

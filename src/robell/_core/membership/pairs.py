@@ -106,10 +106,10 @@ def share_out(
                 pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _strips(n_rows: int, n_columns: int, same: bool) -> Iterator[Unit]:
-    """Yield strips of a unit: rows, and all columns (of the ``same`` block those after them)."""
-    for rows in blocks_of(0, n_rows, n_rows if same and n_rows <= SMALL else TILE):
-        yield rows, slice(rows.stop if same else 0, n_columns)
+def strips_of(n_rows: int, n_columns: int, same: bool) -> list[Unit]:
+    """Cut a unit into strips: rows, and all columns (of the ``same`` block those after them)."""
+    step = n_rows if same and n_rows <= SMALL else TILE
+    return [(r, slice(r.stop if same else 0, n_columns)) for r in blocks_of(0, n_rows, step)]
 
 
 # -- passes over all pairs -------------------------------------------------------------
@@ -123,11 +123,11 @@ def same_class_dissimilarity(
     K_ij = exp(-inv_width2 |x_i - x_j|²). Summing 1 - K rather than K keeps its relative accuracy
     for kernels so wide that K is 1 to the last digits. X must be centred, ``classes`` sorted.
     """
-    g, space = representable(inv_width2, X), Space()
+    scale, space = kernel_scale(inv_width2, X), Space()
 
     @lru_cache(2 * workers.n_threads + 2)  # units that follow one another share their rows
     def prepared(start: int, stop: int) -> ReadyRows:
-        return kernel_rows(X[start:stop], g)
+        return ReadyRows.of(X[start:stop], scale)
 
     def compute(rows: slice, columns: slice, stop: Event) -> tuple[Array, Array]:
         a, b = prepared(rows.start, rows.stop), prepared(columns.start, columns.stop)
@@ -137,7 +137,7 @@ def same_class_dissimilarity(
             if found is not None:
                 return found
         row_sums, column_sums = np.zeros(len(a.X)), np.zeros(len(b.X))
-        for r, after in _strips(len(a.X), len(b.X), rows == columns):
+        for r, after in strips_of(len(a.X), len(b.X), rows == columns):
             tiles = blocks_of(after.start, after.stop, STRIP * TILE)
             for c in [r, *tiles] if rows == columns else tiles:
                 if stop.is_set():
@@ -193,7 +193,7 @@ def neighbour_weights(
         b = prepared(columns.start, columns.stop, single)
         of_rows, of_columns = np.zeros((2, len(a.X))), np.zeros((2, len(b.X)))
         doubts = []
-        for r, after in _strips(len(a.X), len(b.X), rows == columns):
+        for r, after in strips_of(len(a.X), len(b.X), rows == columns):
             if stop.is_set():
                 break
             c = slice(r.start, after.stop) if rows == columns else after
@@ -468,16 +468,15 @@ def _rows_of_small_product(n_rows: int, multiplications: int) -> int:
 # -- kernel values --------------------------------------------------------------------
 
 
-def kernel_rows(X: Array, inv_width2: float) -> ReadyRows:
-    """Make rows ready for K = 2^(-g|x - y|²), g = log2(e)/ξ²: powers of two take less time."""
-    return ReadyRows.of(X, float(np.sqrt(2.0 * LOG2_E * inv_width2)))
+def kernel_scale(inv_width2: float, X: Array) -> float:
+    """Return s = √2g, by which products of rows made ready are the exponents of K.
 
-
-def representable(inv_width2: float, X: Array) -> float:
-    """Return 1/ξ², or the largest value for which exponents of X's pairs are numbers."""
+    K = 2^(-g|x - y|²) with g = log2(e)/ξ²: powers of two take less time than those of e.
+    """
     largest = float(squared_norms(X).max(initial=0.0))
     # Beyond this, K is 0 to the last digit for all but equal rows.
-    return min(inv_width2, 1e290 / largest) if largest > 1e-10 else inv_width2
+    representable = min(inv_width2, 1e290 / largest) if largest > 1e-10 else inv_width2
+    return float(np.sqrt(2.0 * LOG2_E * representable))
 
 
 def exponent_rounding(rows: ReadyRows, columns: ReadyRows, r: slice, c: slice) -> float:
