@@ -121,12 +121,10 @@ def one_thread() -> AbstractContextManager[Any]:
 class _CalmBlas(ContextDecorator):
     """A context, or the decorator of a function, in which BLAS and OpenMP use one thread.
 
-    Threads of BLAS wait for each other in loops that take a whole core. Where other programs keep
-    the cores busy, judging 20,000 x 12 took five times as long with two of them as with one; on two
-    idle cores it took .75 s with two and .65 s with one. Threads of OpenMP, by which scikit-learn
-    boosts trees, do the same. Whoever sets one of the variables below decides otherwise; of OpenMP
-    the last alone. The limit of BLAS holds for the process, so it is lifted when the last of
-    several callers has finished; that of OpenMP is each caller's own.
+    Their threads wait for each other in loops that take a whole core: where other programs keep the
+    cores busy, judging a table took five times as long with two of them as with one. One of the
+    variables below decides otherwise; for OpenMP the last alone. The limit of BLAS is the process's
+    and lifted when the last of several callers has finished; that of OpenMP is each caller's own.
     """
 
     VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")

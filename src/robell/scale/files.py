@@ -360,8 +360,8 @@ def require_probabilities(model):
 def prediction_file(out, inputs, model, proba=False, more=None):
     """Give a function that appends predictions to a file, which appears when it is complete.
 
-    It takes labels, probabilities or None, and a column for each name in ``more``, which says
-    whether it holds "number" or "text". ``-`` is standard output, as CSV, row by row.
+    It takes labels, probabilities or None, and a column for each name in ``more``, of "number" or
+    "text". ``-`` is standard output, as CSV.
     """
     is_stream = str(out) == "-"
     suffix = ".csv" if is_stream or Path(out) == Path(os.devnull) else Path(out).suffix.lower()

@@ -169,11 +169,11 @@ def neighbour_weights(
 ) -> tuple[Array, Array]:
     """Return the weight of all rows, and of the rows of its class, within reach of every row.
 
-    Row j is within reach of row i when |x_i - x_j|² <= max_distance2; every row is its own
-    neighbour. Products are taken in single precision where that decides nearly all pairs, and the
-    others are compared in double: the counts are those of double precision. X must be centred,
+    Row j is within reach of row i when |x_i - x_j|² <= max_distance2. X must be centred,
     ``classes`` sorted.
     """
+    # Products are taken in single precision where that decides nearly all pairs, and the others are
+    # compared in double: the counts are those of double precision.
     if np.isinf(max_distance2):
         sizes = np.bincount(classes, weights=weight)
         return np.full(len(X), weight.sum()), np.asarray(sizes[classes], np.float64)

@@ -19,10 +19,7 @@ from robell._tools.files import FileError
 
 
 class NotConvertible(FileError):
-    """A part of a model that has no ONNX form here; the text is one line that says which.
-
-    ``columns`` are those that the graph could do without; a command says so by its option.
-    """
+    """A part of a model has no ONNX form; ``columns`` are those that a graph could do without."""
 
     def __init__(self, text: str, columns: Sequence[str] = ()) -> None:
         super().__init__(f"{text} without={list(columns)!r}" if columns else text)
