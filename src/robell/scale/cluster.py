@@ -134,14 +134,17 @@ RVFLRegressor, ELMRegressor or Pipeline
 
 
 @contextmanager
-def _errors_of(first, last=None):
-    """Name the partitions in the errors raised here."""
+def _errors_of(*ranges):
+    """Name the partitions, from the first to the last of each range, in the errors raised here."""
     try:
         yield
     except MemoryError:
         raise
     except Exception as error:
-        where = _called(first, first if last is None else last)
+        where = " and ".join(
+            f"partition {first}" if first == last else f"partitions {first} to {last}"
+            for first, last in ranges
+        )
         raise ValueError(f"{where}: {_one_line(error)}") from error
 
 
@@ -177,7 +180,7 @@ def _map_bundle(step, *given, bundle, names, classifier):
     waiting: list = []
     values, last = values_of(bundle, given), bundle.first + len(bundle.keys) - 1
     for number in range(bundle.first, last + 1):
-        with _errors_of(number):
+        with _errors_of((number, number)):
             part = next(values)
             rows = _rows_of(part[0] if len(part) == 1 else part, names, classifier)
         if not len(rows[0]):
@@ -188,46 +191,35 @@ def _map_bundle(step, *given, bundle, names, classifier):
             waiting.append((number, rows))
     if waiting:
         return _with(step, total, waiting, bundle.first)
-    with _errors_of(bundle.first, last):
+    with _errors_of((bundle.first, last)):
         return step.map(*empty)
 
 
 def _with(step, total, waiting, first):
     """Return the result of the partitions before and of those that wait."""
     numbers, several = zip(*waiting, strict=True)
+    these = numbers[0], numbers[-1]
     try:
         result = step.map(*joined(several))
     except MemoryError:
         raise
-    except Exception as error:
+    except Exception:
         for number, rows in waiting:  # which of them is it?
-            with _errors_of(number):
+            with _errors_of((number, number)):
                 step.map(*rows)
-        raise ValueError(f"{_called(numbers[0], numbers[-1])}: {_one_line(error)}") from error
-    if total is None:
-        return result
-    return _joined(step, total, result, (first, numbers[0] - 1), (numbers[0], numbers[-1]))
+        with _errors_of(these):
+            raise
+    with _errors_of((first, numbers[0] - 1), these):
+        return result if total is None else step.reduce(total, result)
 
 
 def _reduce_parts(step, total, *results, first, each):
     """Reduce the results of partitions in their order, from ``first`` on; errors name them."""
     for done, result in enumerate(results, 1):
         here = first + done * each
-        total = _joined(step, total, result, (first, here - 1), (here, here + each - 1))
+        with _errors_of((first, here - 1), (here, here + each - 1)):
+            total = step.reduce(total, result)
     return total
-
-
-def _joined(step, total, result, before, after):
-    """Return the result of partitions before and after; errors say which are meant."""
-    try:
-        return step.reduce(total, result)
-    except (ValueError, TypeError) as error:
-        parts = f"{_called(*before)} and {_called(*after)}"
-        raise ValueError(f"{parts}: {_one_line(error)}") from error
-
-
-def _called(first, last):
-    return f"partition {first}" if first == last else f"partitions {first} to {last}"
 
 
 def _one_line(error):

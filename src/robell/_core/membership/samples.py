@@ -184,22 +184,16 @@ def find_rows(reservoir: Reservoir, X: Array, labels: Labels, keys: Keys) -> Lab
     places = np.full(len(X), -1, np.intp)
     for c in np.unique(labels):
         start, stop = np.searchsorted(reservoir.labels, [c, c + 1])
-        if start == stop:
-            continue
         mine = np.flatnonzero(labels == c)
         at = start + np.searchsorted(reservoir.keys[start:stop], keys[mine])
         # Different rows of one key stand side by side; one of them may be the row looked for.
-        open_ = np.ones(len(mine), bool)
-        while True:
-            open_ &= at < stop
-            open_[open_] = reservoir.keys[at[open_]] == keys[mine[open_]]
-            if not open_.any():
-                break
-            tried = np.flatnonzero(open_)
-            equal = (reservoir.rows[at[tried]] == X[mine[tried]]).all(axis=1)
-            places[mine[tried[equal]]] = at[tried[equal]]
-            open_[tried[equal]] = False
-            at[tried[~equal]] += 1
+        while len(mine):
+            mine, at = mine[at < stop], at[at < stop]
+            same = reservoir.keys[at] == keys[mine]
+            mine, at = mine[same], at[same]
+            equal = (reservoir.rows[at] == X[mine]).all(axis=1)
+            places[mine[equal]] = at[equal]
+            mine, at = mine[~equal], at[~equal] + 1
     return places
 
 
