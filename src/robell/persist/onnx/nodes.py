@@ -171,13 +171,14 @@ class Graph:
         return ACTIVATIONS[name](self, Z)
 
 
+def _selu(graph, Z):
+    low = graph.node("Exp", graph.node("Min", Z, 0.0)) - 1.0
+    low *= SELU_ALPHA * SELU_LAMBDA
+    return graph.node("Where", Z > 0.0, Z * SELU_LAMBDA, low)
+
+
 ACTIVATIONS: dict[str, Callable[[Graph, Value], Value]] = {
-    "selu": lambda graph, Z: graph.node(
-        "Where",
-        Z > 0.0,
-        Z * SELU_LAMBDA,
-        (graph.node("Exp", graph.node("Min", Z, 0.0)) - 1.0) * (SELU_ALPHA * SELU_LAMBDA),
-    ),
+    "selu": _selu,
     "relu": lambda graph, Z: graph.node("Max", Z, 0.0),
     "sigmoid": lambda graph, Z: graph.node("Reciprocal", graph.node("Exp", -Z) + 1.0),
     "sin": lambda graph, Z: graph.node("Sin", Z),
