@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import tracemalloc
 import zipfile
 from contextlib import contextmanager
@@ -12,22 +13,24 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
 from threadpoolctl import threadpool_info, threadpool_limits
 
 pytest.importorskip("skops")
 
+import robell
 from robell import (
     NoiseRobustClassifier,
     NoiseRobustRVFLClassifier,
     RVFLClassifier,
-    RVFLRegressor,
     TableEncoder,
     ThresholdClassifier,
 )
 from robell._tools.threads import n_cores
 from robell.files import FileError, ModelVersionWarning, load_model, model_info, save_model
+from robell.models import CLASSIFIERS, REGRESSORS
 from robell.persist import model_files
 from robell.persist.model_files import SIZES
 
@@ -382,33 +385,97 @@ def test_forged_versions_are_shown_visibly(model):
 # -- sizes that do not go together, and the number of threads ------------------------------------
 
 
-def shorter_and_longer(array):
-    """Yield an array with one entry less, and with one more, along each of its axes."""
-    for axis in range(array.ndim):
-        last = array.take([-1], axis)
-        yield array.take(range(array.shape[axis] - 1), axis)
-        yield np.concatenate([array, last], axis)
+def shorter_and_longer(value):
+    """Yield an array with one entry less, and with one more, along each axis; of a list each."""
+    if isinstance(value, list):
+        for k, one in enumerate(value):
+            for other in shorter_and_longer(one):
+                yield [*value[:k], other, *value[k + 1 :]]
+        return
+    for axis in range(value.ndim):
+        last = value.take([-1], axis)
+        yield value.take(range(value.shape[axis] - 1), axis)
+        yield np.concatenate([value, last], axis)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("kind", [RVFLClassifier, NoiseRobustRVFLClassifier, RVFLRegressor])
-def test_an_array_that_is_longer_or_shorter_than_its_like_is_refused(tmp_path, kind, n_classes):
-    X = np.random.default_rng(0).normal(size=(90, 3))
-    y = np.digitize(X[:, 0], [-0.5, 0.5][: n_classes - 1])
-    fitted = kind(n_hidden=5, random_state=0).fit(X, y)
+OPTIONS = {  # that a model needs, or that make it keep further arrays
+    "ComplexRVFLClassifier": [{"encoding": how} for how in ("pair", "phase", "circular")],
+    "DeepRVFLClassifier": [{"combine": "mean"}, {"combine": "vote"}],
+    "HuberRVFLClassifier": [{}, {"center": "median"}],
+    "MultiViewRVFLClassifier": [{"views": [[0, 1], [2]]}],
+    "RVFLClassifier": [{"output_bias": True}],
+    "RVFLRegressor": [{"intervals": True}],
+}
+MODELS = [(name, kw) for name in CLASSIFIERS | REGRESSORS for kw in OPTIONS.get(name, [{}])]
+# Of any length: which columns a kernel sees, and what is told to users and never computed with.
+FREE = {"kernel_columns_", "C_", "member_weights_", "operating_points_"}
+ROWS = np.random.default_rng(0).normal(size=(90, 3))
+
+
+def fitted_to_few_rows(name, options, n_classes=3):
+    """Return a model of each kind, fitted."""
+    X = ROWS
+    y = np.digitize(X[:, 0], [-0.5, 0.5][: n_classes - 1]) if name in CLASSIFIERS else X[:, :2]
+    model = getattr(robell, name)(**options)
+    small = {"n_hidden": 5, "random_state": 0}
+    model.set_params(**{key: small[key] for key in small.keys() & model.get_params().keys()})
+    privileged = {"privileged": X[:, :2]} if "Plus" in name else {}
+    return model.fit(X, y, **privileged)
+
+
+def arrays_of(fitted):
+    """Yield names and values of what a fit has set that is an array, or a list of arrays."""
+    given = {*fitted.get_params(), "classes_", "feature_names_in_"}
+    for name, value in vars(fitted).items():
+        several = value if isinstance(value, list | tuple) else [value]
+        if name not in given and any(isinstance(one, np.ndarray) and one.ndim for one in several):
+            yield name, value
+
+
+@pytest.mark.parametrize(("name", "options"), MODELS)
+def test_every_fitted_array_has_a_declared_size(name, options):
+    """A forged file could otherwise hold an array of any size in its place."""
+    assert {array for array, _ in arrays_of(fitted_to_few_rows(name, options))} <= SIZES.keys()
+
+
+@pytest.mark.parametrize(
+    "around", [ThresholdClassifier(robell.RVFLClassifier()), NoiseRobustClassifier(GaussianNB())]
+)
+def test_every_array_of_a_model_around_another_has_a_declared_size(around):
+    fitted = around.fit(ROWS, ROWS[:, 0] > 0)
+    assert {array for array, _ in arrays_of(fitted)} <= SIZES.keys() | FREE
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "n_classes"),
+    [
+        *((*one, 3) for one in MODELS),
+        *((f"{one}RVFLClassifier", {}, 2) for one in ("", "NoiseRobust")),
+    ],
+)
+def test_an_array_that_is_longer_or_shorter_than_its_like_is_refused_or_unread(
+    tmp_path, name, options, n_classes
+):
+    fitted = fitted_to_few_rows(name, options, n_classes)
     save_model(fitted, tmp_path / "m.skops")
     load_model(tmp_path / "m.skops")
-    forged = 0
-    for name, array in list(vars(fitted).items()):
-        if name not in SIZES:
-            continue
-        for other in shorter_and_longer(array):
-            with monkeypatched(fitted, name, other):
-                save_model(fitted, tmp_path / "m.skops")
-            with pytest.raises(FileError, match=r"m\.skops: (not a model file|damaged)"):
-                load_model(tmp_path / "m.skops")
-            forged += 1
-    assert forged >= 10
+    forged = [
+        (array, others)
+        for array, value in arrays_of(fitted)
+        if array not in FREE
+        for others in shorter_and_longer(value)
+    ]
+    assert len(forged) >= 6
+    expected = fitted.predict(ROWS)
+    for array, other in forged:
+        with monkeypatched(fitted, array, other):
+            save_model(fitted, tmp_path / "m.skops")
+        try:
+            answer = load_model(tmp_path / "m.skops").predict(ROWS)
+        except FileError as error:
+            assert re.search(r"m\.skops: (not a model file|damaged)", str(error))  # noqa: PT017
+        else:  # predictions do not read it
+            np.testing.assert_array_equal(answer, expected)
 
 
 @contextmanager

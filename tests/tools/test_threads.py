@@ -1,5 +1,7 @@
 """BLAS is limited to some threads, and the libraries are looked for once."""
 
+import io
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -139,3 +141,61 @@ def test_judging_tables_does_not_wait_for_busy_cores(monkeypatch, call):
             getattr(robell, call)(pd.DataFrame(X, columns=list("uvw")).assign(y=y), "y")
         assert seen
         assert set(map(frozenset, seen)) == {frozenset({1})}
+
+
+class _Cgroup:
+    """The files that say how much of the cores a container may use, and no others."""
+
+    def __init__(self, monkeypatch, files):
+        path = "joblib.externals.loky.backend.context"
+        monkeypatch.setattr(f"{path}.os.path.exists", files.__contains__)
+        monkeypatch.setattr("builtins.open", lambda name, *_: io.StringIO(files[name]))
+
+
+V1 = "/sys/fs/cgroup/cpu/cpu.cfs_{}_us"
+
+
+@pytest.mark.parametrize(
+    ("files", "n"),
+    [
+        ({"/sys/fs/cgroup/cpu.max": "50000 100000"}, 1),  # half a core
+        ({"/sys/fs/cgroup/cpu.max": "250000 100000"}, 3),
+        ({"/sys/fs/cgroup/cpu.max": "max 100000"}, 8),
+        ({V1.format("quota"): "50000", V1.format("period"): "100000"}, 1),
+        ({V1.format("quota"): "-1", V1.format("period"): "100000"}, 8),
+        ({}, 8),
+    ],
+)
+def test_cores_are_those_of_the_container(monkeypatch, files, n):
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    monkeypatch.delenv("LOKY_MAX_CPU_COUNT", raising=False)
+    with monkeypatch.context() as patched:
+        _Cgroup(patched, files)
+        found = _threads.n_cores(), _threads.threads_for(64), _threads.threads_for(-1)
+    assert found == (n, n, n)
+
+
+def test_cores_are_those_that_the_process_is_bound_to(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 5}, raising=False)
+    assert _threads.n_cores() <= 2
+    assert _threads.threads_for(None) == 1
+
+
+def test_no_more_threads_than_cores(monkeypatch):
+    """More would wait for each other: in a container with half a core even two are too many."""
+    monkeypatch.setattr(_threads, "cpu_count", lambda: 1)
+    monkeypatch.setattr("robell._core.membership.pairs.BLOCK", 1)  # several units of work
+    X = np.random.default_rng(0).normal(size=(900, 3))
+    y = X[:, 0] > 0.4
+    model = robell.RoBellRVFLClassifier(n_jobs=1, random_state=0).fit(X, y)
+
+    def refuse(*_, **__):
+        raise AssertionError("a thread was started")
+
+    monkeypatch.setattr("robell._core.membership.pairs.ThreadPoolExecutor", refuse)
+    monkeypatch.setattr("robell._tools.threads.ThreadPoolExecutor", refuse)
+    many = robell.RoBellRVFLClassifier(n_jobs=64, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(many.membership_, model.membership_)
+    robell.NoiseRobustRVFLClassifier(8, n_jobs=64, random_state=0).fit(X, y)

@@ -48,9 +48,7 @@ class FileError(ValueError):
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary name to write to; the file gets its own name once it is complete.
 
-    A link is followed, and a file that is replaced passes its permissions on. Whatever goes wrong,
-    the earlier file stays as it was and no temporary file is left. A read-only file, a device and a
-    pipe are never replaced; what goes to the null device is written there.
+    A link is followed, and permissions are passed on. Whatever goes wrong, the earlier file stays.
     """
     with _named_in_errors(path), _written_together([path]) as (temporary,):
         yield temporary
@@ -115,9 +113,7 @@ def check_output(
 ) -> None:
     """Raise, before any work is done, where a result could not be written or would do harm.
 
-    It must have a folder, must not be one of the files that are read, under whatever name, and must
-    not be a read-only file, a device or a pipe; the null device is allowed. Given ``is_ours``, a
-    file that is there may be replaced only if it is empty or an earlier result.
+    Given ``is_ours``, a file that is there may be replaced only if it is empty or one of these.
     """
     out, target = Path(path), Path(os.path.realpath(path))
     for folder in (out.parent, target.parent):  # a link may point into another folder
@@ -142,11 +138,7 @@ def check_output(
 
 
 def check_output_folder(path: str | os.PathLike[str], marks: Iterable[str]) -> None:
-    """Raise where a folder of results is a file, or holds other things than earlier results.
-
-    A folder is one of earlier results if one of the ``marks``, names of files, is in it. Hidden
-    files do not count.
-    """
+    """Raise where a folder of results is a file, or holds other files and none of the ``marks``."""
     out = Path(path)
     if not out.exists():
         return
@@ -200,10 +192,7 @@ def _first_bytes(path: Path, pipe: int) -> bytes:
 
 
 def lock_alone(file: int) -> bool:
-    """Keep other processes from locking an open file; return False where one has done so.
-
-    A killed process lets go of it. On a system without locks, two writers are the user's own care.
-    """
+    """Keep other processes from locking an open file; return False where one has done so."""
     try:
         import fcntl
     except ImportError:

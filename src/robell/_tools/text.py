@@ -77,10 +77,7 @@ def shortened(text, limit=NAME):
 
 
 def isolated(text):
-    """Enclose text that is written from right to left, so that words beside it keep their order.
-
-    The two signs do in plain text and in pictures what the element ``bdi`` does in HTML.
-    """
+    """Enclose text that is written from right to left, so that words beside it keep their order."""
     if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text):
         return f"{FIRST_ISOLATE}{text}{POP_ISOLATE}"
     return text
@@ -120,10 +117,7 @@ def looks_like_formula(text):
 
 
 def spreadsheet_safe(text):
-    """Put an apostrophe before text that a spreadsheet would compute.
-
-    Text that has one there already gets another, so that no two texts become one.
-    """
+    """Put an apostrophe before text that a spreadsheet would compute."""
     return f"'{text}" if looks_like_formula(text.lstrip("'")) else text
 
 
@@ -182,10 +176,7 @@ def counted(number, singular, plural=None):
 def did_you_mean(
     name: str, known: Iterable[str], quote: Callable[[str], str] = repr, cutoff: float = 0.6
 ) -> str:
-    """Return ``"; did you mean 'x' or 'y'?"`` of the nearest known names, "" if none is near.
-
-    Upper and lower case count as the same.
-    """
+    """Return ``"; did you mean 'x' or 'y'?"`` of the nearest known names, "" if none is near."""
     by_key = {one.casefold(): one for one in known}
     near = difflib.get_close_matches(name.casefold(), by_key, n=3, cutoff=cutoff)
     return f"; did you mean {' or '.join(quote(by_key[key]) for key in near)}?" if near else ""

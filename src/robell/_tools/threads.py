@@ -16,9 +16,10 @@ from contextlib import (
     nullcontext,
 )
 from contextvars import copy_context
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, TypeVar
 
+from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
@@ -51,10 +52,7 @@ class Threads:
                 future.cancel()
 
     def start(self, function: Callable[..., Found], *arguments: Any) -> Callable[[], Found]:
-        """Start function(*arguments) beside the caller, or leave it; what is returned waits for it.
-
-        The function must not use these threads itself: it would wait for its own.
-        """
+        """Start a function that does not use these threads; what is returned waits for it."""
         if self._pool is None:
             return partial(function, *arguments)
         return self._pool.submit(copy_context().run, function, *arguments).result
@@ -64,10 +62,16 @@ NO_THREADS = Threads()
 
 
 def n_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return how many cores this process may use: those it is bound to, or its container's quota.
+
+    Half a core counts as one. The variable LOKY_MAX_CPU_COUNT may say that there are fewer.
+    """
+    return int(cpu_count())
+
+
+def threads_for(n_jobs: int | None) -> int:
+    """Return how many threads ``n_jobs`` asks for, as joblib reads it, and at most the cores."""
+    return min(effective_n_jobs(n_jobs), cpu_count())
 
 
 @contextmanager
@@ -87,20 +91,23 @@ def _controller(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def limit_threads(n_threads: int | None, library: str = "blas") -> AbstractContextManager[Any]:
-    """Return a context in which BLAS, or OpenMP, uses so many threads; None changes nothing.
+@cache
+def has_small_kernels() -> bool:
+    """Say whether BLAS has kernels of its own for small products, as OpenBLAS has for AVX-512."""
+    known = ("SkylakeX", "Cooperlake", "SapphireRapids")
+    return any(one.get("architecture") in known for one in _controller(len(sys.modules)).info())
 
-    The loaded libraries are looked for again only where modules were imported since: the search
-    takes longer than a small fit.
-    """
+
+def limit_threads(n_threads: int | None, library: str = "blas") -> AbstractContextManager[Any]:
+    """Return a context in which BLAS, or OpenMP, uses so many threads; None changes nothing."""
+    # The loaded libraries are looked for again only where modules were imported since: the search
+    # takes longer than a small fit.
     controller = _controller(len(sys.modules)).select(user_api=library)
     limited: AbstractContextManager[Any] = controller.limit(limits=n_threads)
     return limited
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context in which BLAS uses one thread."""
-    return limit_threads(1)
+one_blas_thread = partial(limit_threads, 1)
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -114,12 +121,10 @@ def one_thread() -> AbstractContextManager[Any]:
 class _CalmBlas(ContextDecorator):
     """A context, or the decorator of a function, in which BLAS and OpenMP use one thread.
 
-    Threads of BLAS wait for each other in loops that take a whole core. Where other programs keep
-    the cores busy, judging 20,000 x 12 took five times as long with two of them as with one; on two
-    idle cores it took .75 s with two and .65 s with one. Threads of OpenMP, by which scikit-learn
-    boosts trees, do the same. Whoever sets one of the variables below decides otherwise; of OpenMP
-    the last alone. The limit of BLAS holds for the process, so it is lifted when the last of
-    several callers has finished; that of OpenMP is each caller's own.
+    Their threads wait for each other in loops that take a whole core: where other programs keep the
+    cores busy, judging a table took five times as long with two of them as with one. One of the
+    variables below decides otherwise; for OpenMP the last alone. The limit of BLAS is the process's
+    and lifted when the last of several callers has finished; that of OpenMP is each caller's own.
     """
 
     VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")

@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -62,7 +61,7 @@ from robell._core.layers.features import column_scales, rows_per_block
 from robell._core.membership.samples import MOST_SAMPLED, as_count, draw_keyed, find_keys
 from robell._core.ridge.loo import MOST_EXACT
 from robell._core.ridge.twins import distinct_rows
-from robell._tools.threads import NO_THREADS, one_blas_thread, threads_of
+from robell._tools.threads import NO_THREADS, one_blas_thread, threads_for, threads_of
 from robell.models._estimator import (
     Capabilities,
     FamilyClassifier,
@@ -324,7 +323,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         remember_device(self, given.X)
         rows: TrainingRows = given.rows
         seed = draw_seed(self.random_state)
-        n_threads = 1 if is_tensor(given.X) else effective_n_jobs(self.n_jobs)
+        n_threads = 1 if is_tensor(given.X) else threads_for(self.n_jobs)
         with threads_of(n_threads, one_blas_thread) as threads:
             drawn = draw_keyed(*rows, len(self.classes_), seed, MOST_SAMPLED, threads=threads)
             fitted = rows

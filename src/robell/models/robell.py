@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
@@ -23,7 +22,7 @@ from robell._core.membership.pairs import Workers, pairs_to_compare
 from robell._core.membership.pairs_torch import engine_of
 from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors
 from robell._tools.progress import Progress
-from robell._tools.threads import one_blas_thread
+from robell._tools.threads import one_blas_thread, threads_for
 from robell.models._estimator import (
     BaseRVFLClassifier,
     Capabilities,
@@ -79,7 +78,7 @@ def compare_rows(rows, n_classes, width, n_jobs, method="exact", seed=0):
     exact = method == "exact"
     pairs = pairs_to_compare(np.bincount(labels)) if exact else pairs_to_sample(labels, n_classes)
     with Progress(pairs, "memberships") as progress:
-        workers = Workers(effective_n_jobs(n_jobs), one_blas_thread, progress.advance)
+        workers = Workers(threads_for(n_jobs), one_blas_thread, progress.advance)
         if exact:
             return kernel_statistics(X, labels, n_classes, width, multiplicity, workers)
         # A stream apart from those of the random layer, which have keys of one number

@@ -65,20 +65,28 @@ MOST_PARTS = 1_000_000
 THREADS = {"n_jobs", "num_threads", "num_thread", "nthread", "nthreads"}
 MOST_THREADS = 32  # that a part of another package may start where there are fewer cores
 # What the axes of arrays count: f features, c classes or targets, h nodes of a layer, n rows of the
-# fit, m landmarks, r rules, t trees, s splits and l leaves of a tree, d columns; any number is _.
-# Axes of one letter are of one length.
+# fit, m landmarks, r rules, t trees, s splits and l leaves of a tree, d columns, p and q privileged
+# columns and their nodes; any number is _.
+# Axes of one letter are of one length. With "?" it may be a number instead of an array. A test
+# holds that every fitted array of every model is here.
 _AXES = {
     "c": "calibration_offsets_ class_prior_ intercept_ link_offsets_ offsets offsets_ thresholds_",
     "cc": "_assumed_noise link_matrix_ noise_matrix_",
+    "c?": "threshold_",
     "f": "feature_low_ feature_span_ mean_ scale_",
     "n": "class_probability_ distance_ foreign_share_ membership_ membership_error_ radius_ "
     "sample_quality_ score_ interval_weights_",
     "nc": "label_probability_ interval_residuals_",
+    "_": "kernel_columns_ member_weights_ view_columns_",
+    "_?": "C_",
     "h": "hidden_bias_",
     "_h": "hidden_weights_",
     "dc": "coef_",
-    "_c": "layer_coef_",
-    "_f": "training_rows_",
+    "_f": "circular_ training_rows_",
+    "p": "privileged_mean_ privileged_scale_",
+    "q": "privileged_bias_",
+    "pq": "privileged_weights_",
+    "_c": "layer_coef_ privileged_coef_",
     "rf": "centers_",
     "fr": "rule_weights_",
     "mf": "landmarks_",
@@ -149,10 +157,7 @@ def check_parts(model):
 
 
 def _limit_threads(part):
-    """Let a part that would start very many threads or processes have one for each core.
-
-    Models of this package start none to predict, whatever their ``n_jobs``.
-    """
+    """Let a part that would start very many threads or processes have one for each core."""
     most = math.inf if isinstance(part, FamilyMember) else max(n_cores(), MOST_THREADS)
     for options in (vars(part), vars(part).get("_other_params")):  # as LightGBM names further ones
         for name in THREADS & set(options or ()):
@@ -171,9 +176,11 @@ def _require_sizes(part):
     sizes["c"] = len(getattr(part, "classes_", ())) or getattr(part, "n_outputs_", None)
     for name in SIZES.keys() & vars(part).keys():
         value = vars(part)[name]
+        letters = SIZES[name]
         for k, one in enumerate(value if isinstance(value, list) else [value]):
-            axes = () if one is None else zip(SIZES[name], np.shape(one), strict=True)
-            for letter, size in axes:
+            if one is None or (letters.endswith("?") and np.ndim(one) == 0):
+                continue
+            for letter, size in zip(letters.rstrip("?"), np.shape(one), strict=True):
                 known = sizes.setdefault(letter if letter != "h" else f"h{k}", size)
                 if letter != "_" and known not in (size, None):
                     raise ValueError(f"{name} is of another size")

@@ -81,10 +81,7 @@ def versions(package="robell"):
 
 
 def describe_columns(X, first):
-    """Return name, kind and distribution of each column of a training table.
-
-    Columns are read as the first step of the model reads them, if that is a TableEncoder.
-    """
+    """Return name, kind and distribution of each column of a training table."""
     columns = columns_of(X)
     some = evenly(len(columns[0]) if columns else 0, MOST_ROWS)
     columns = [column.take(some) for column in columns]
@@ -294,20 +291,15 @@ def _columns(info):
 
 def _values_of(column):
     """Return the range of numbers, or the commonest levels."""
-    if column.get("edges") and column["kind"] == "number":
-        low, high = number_text(column["edges"][0]), number_text(column["edges"][-1])
-        return f"{low} to {high}, median {number_text(column['median'])}"
-    if column.get("edges"):
-        return f"{_day(column['edges'][0])} to {_day(column['edges'][-1])}"
+    if edges := column.get("edges"):
+        is_number = column["kind"] == "number"  # otherwise days since 1970; a calendar has few
+        texts = [number_text(x) if is_number or abs(x) > 1e6 else day_text(x) for x in edges]
+        median = f", median {number_text(column['median'])}" if is_number else ""
+        return f"{texts[0]} to {texts[-1]}{median}"
     if column.get("levels"):
         shown = [f"{visible(level)} ({percent(s)})" for level, s in column["levels"].items()]
         return few(shown, 3)
     return ""
-
-
-def _day(days):
-    """Return a number of days since 1970 as a date, where a calendar has it."""
-    return number_text(days) if abs(days) > 1e6 else day_text(days)
 
 
 def _table(title, columns, rows):

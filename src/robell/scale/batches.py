@@ -63,36 +63,28 @@ def written_types():
     return {getattr(lib, f"Type_{name}", None) for name in names.split()}
 
 
-def _read_labels(texts):
-    """Return text -> label: numbers where all are spelt plainly, otherwise the texts themselves."""
-    numbers = {text: n for text in texts if (n := plain_number(text)) is not None}
-    if len(numbers) == len(texts):
-        if all("." not in text and abs(n) < 2**63 for text, n in numbers.items()):
-            return {text: int(text) for text in texts}
-        of_one_spelling = all(repr(float(text)) == text for text in texts)
-        # Fractions are measured rather than labelled: as numbers they are refused as such.
-        if of_one_spelling or any(n != n.to_integral_value() for n in numbers.values()):
-            return {text: float(text) for text in texts}
-    return {text: text for text in texts}
-
-
 def typed_labels(counts, target, from_text):
-    """Return raw value -> label, and how often each label occurs.
-
-    Texts of a CSV file are numbers where all are spelt plainly, as 7 and 8 are; otherwise they
-    stay as they are written, so that 01, 1 and 1.0 are three labels.
-    """
+    """Return raw value -> label, and how often each label occurs."""
     raw = list(counts)
     kinds = {type(value) for value in raw}
     if len(kinds) > 1 and kinds - {int, float}:
         names = " and ".join(sorted(kind.__name__ for kind in kinds))
         raise FileError(f"column {target!r} is of different kinds in different files: {names}")
-    labels = dict(zip(raw, raw, strict=True))
-    if kinds == {str} and from_text:
-        labels = _read_labels(raw)
-    totals: dict[Any, int] = {}
+    kind: Callable[[Any], Any] | None = None
+    plain = {} if kinds != {str} or not from_text else {text: plain_number(text) for text in raw}
+    numbers = {text: n for text, n in plain.items() if n is not None}
+    if len(numbers) == len(raw):
+        if all("." not in text and abs(n) < 2**63 for text, n in numbers.items()):
+            kind = int
+        # Fractions are measured rather than labelled: as numbers they are refused as such.
+        elif all(repr(float(text)) == text for text in raw) or any(
+            n != n.to_integral_value() for n in numbers.values()
+        ):
+            kind = float
+    labels = {value: value if kind is None else kind(value) for value in raw}
+    totals: Counter[Any] = Counter()
     for value, label in labels.items():
-        totals[label] = totals.get(label, 0) + counts[value]
+        totals[label] += counts[value]
     return labels, dict(sorted(totals.items()))
 
 
@@ -107,10 +99,7 @@ ARROW_ROWS = 1 << 13  # rows of a Parquet file decoded at a time
 
 
 def find_files(paths):
-    """Return the files that paths, folders (all tables directly in them) and patterns name, once.
-
-    A pattern is as ``data/part-*.csv``.
-    """
+    """Return the files that paths, folders and patterns (data/part-*.csv) name, each once."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     files = []
     for path in given:
@@ -139,10 +128,7 @@ def _is_table(path):
 
 
 class Tables:
-    """Several files of the same columns, read as one table.
-
-    The features are ``columns``, or else all columns except the target, the same in every file.
-    """
+    """Several files of the same columns, read as one table."""
 
     def __init__(self, paths, target=None, columns=None):
         self.target = target
@@ -174,14 +160,13 @@ class Tables:
 
     def labels(self):
         """Read the target alone: return its distinct values and how often each occurs."""
-        counts: dict[Any, int] = {}
+        counts: Counter[Any] = Counter()
         for file in self.files:
             start = 0
             for batch in file.arrow_batches([], self.target):
                 values, places = encoded(batch.column(0), file.path, self.target, start)
                 found = np.bincount(places, minlength=len(values)).tolist()
-                for value, count in zip(values, found, strict=True):
-                    counts[value] = counts.get(value, 0) + count
+                counts.update(dict(zip(values, found, strict=True)))
                 start += batch.num_rows
                 if len(counts) > MOST_CLASSES:
                     raise FileError(
@@ -245,8 +230,7 @@ def _numbers(batch, columns, path, start):
     """Return columns as an array of finite numbers, or say where one is not."""
     X = np.empty((batch.num_rows, len(columns)))
     for place in range(len(columns)):
-        column = batch.column(place)
-        X[:, place] = column.to_numpy(zero_copy_only=False)  # null becomes NaN
+        X[:, place] = batch.column(place).to_numpy(zero_copy_only=False)  # null becomes NaN
     if not np.isfinite(X).all():
         row, place = np.argwhere(~np.isfinite(X))[0]
         what = "no value" if np.isnan(X[row, place]) else "an infinite value"
@@ -285,10 +269,7 @@ def _open_as(path, content):
 
 
 def copy_table(path, copy):
-    """Return a copy of what comes through a pipe, whose name says what it is: a shell calls it 63.
-
-    ``copy`` is where it is written to, with ".csv", ".csv.gz" or ".parquet" after it.
-    """
+    """Return a copy of what comes through a pipe; the ending of its name says what it holds."""
     copy = copy_pipe(path, copy)
     with copy.open("rb") as file:
         magic = file.read(4)

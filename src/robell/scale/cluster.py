@@ -134,14 +134,17 @@ RVFLRegressor, ELMRegressor or Pipeline
 
 
 @contextmanager
-def _errors_of(first, last=None):
-    """Name the partitions in the errors raised here."""
+def _errors_of(*ranges):
+    """Name the partitions, from the first to the last of each range, in the errors raised here."""
     try:
         yield
     except MemoryError:
         raise
     except Exception as error:
-        where = _called(first, first if last is None else last)
+        where = " and ".join(
+            f"partition {first}" if first == last else f"partitions {first} to {last}"
+            for first, last in ranges
+        )
         raise ValueError(f"{where}: {_one_line(error)}") from error
 
 
@@ -177,7 +180,7 @@ def _map_bundle(step, *given, bundle, names, classifier):
     waiting: list = []
     values, last = values_of(bundle, given), bundle.first + len(bundle.keys) - 1
     for number in range(bundle.first, last + 1):
-        with _errors_of(number):
+        with _errors_of((number, number)):
             part = next(values)
             rows = _rows_of(part[0] if len(part) == 1 else part, names, classifier)
         if not len(rows[0]):
@@ -188,47 +191,35 @@ def _map_bundle(step, *given, bundle, names, classifier):
             waiting.append((number, rows))
     if waiting:
         return _with(step, total, waiting, bundle.first)
-    with _errors_of(bundle.first, last):
+    with _errors_of((bundle.first, last)):
         return step.map(*empty)
 
 
 def _with(step, total, waiting, first):
     """Return the result of the partitions before and of those that wait."""
     numbers, several = zip(*waiting, strict=True)
+    these = numbers[0], numbers[-1]
     try:
         result = step.map(*joined(several))
     except MemoryError:
         raise
-    except Exception as error:
+    except Exception:
         for number, rows in waiting:  # which of them is it?
-            with _errors_of(number):
+            with _errors_of((number, number)):
                 step.map(*rows)
-        raise ValueError(f"{_called(numbers[0], numbers[-1])}: {_one_line(error)}") from error
-    if total is None:
-        return result
-    return _joined(step, total, result, (first, numbers[0] - 1), (numbers[0], numbers[-1]))
+        with _errors_of(these):
+            raise
+    with _errors_of((first, numbers[0] - 1), these):
+        return result if total is None else step.reduce(total, result)
 
 
-def _reduce_parts(step, *results, first, each):
+def _reduce_parts(step, total, *results, first, each):
     """Reduce the results of partitions in their order, from ``first`` on; errors name them."""
-    total, *more = results
-    for done, result in enumerate(more, 1):
+    for done, result in enumerate(results, 1):
         here = first + done * each
-        total = _joined(step, total, result, (first, here - 1), (here, here + each - 1))
+        with _errors_of((first, here - 1), (here, here + each - 1)):
+            total = step.reduce(total, result)
     return total
-
-
-def _joined(step, total, result, before, after):
-    """Return the result of partitions before and after; errors say which are meant."""
-    try:
-        return step.reduce(total, result)
-    except (ValueError, TypeError) as error:
-        parts = f"{_called(*before)} and {_called(*after)}"
-        raise ValueError(f"{parts}: {_one_line(error)}") from error
-
-
-def _called(first, last):
-    return f"partition {first}" if first == last else f"partitions {first} to {last}"
 
 
 def _one_line(error):
@@ -326,9 +317,8 @@ def _run_on(client, graph, mapped, total, bar):
 
 def _raise_failure(futures, numbers):
     """Raise the reason of the first partition known to have failed."""
-    failed = {
-        numbers.get(future.key, math.inf): future for future in futures if future.status == "error"
-    }
+    failures = (future for future in futures if future.status == "error")
+    failed = {numbers.get(future.key, math.inf): future for future in failures}
     if not failed:
         raise ClusterError(
             "the connection to the scheduler was lost, or the fit was cancelled; nothing was fitted"
@@ -393,9 +383,7 @@ def match_parts(X, y, sample_weight, several_targets=False):
             if target not in columns:
                 raise ValueError(f"X has no column {target!r} to take the labels from")
         X, y = X[[name for name in X.columns if name not in targets]], X[y]
-    given = {"X": X, "y": y}
-    if sample_weight is not None:
-        given["sample_weight"] = sample_weight
+    given = {"X": X, "y": y} | ({} if sample_weight is None else {"sample_weight": sample_weight})
     for name, collection in given.items():
         require_dask(name, collection)
     names = None  # of a frame's columns as scikit-learn knows them: strings or nothing
@@ -406,9 +394,13 @@ def match_parts(X, y, sample_weight, several_targets=False):
         names = list(X.columns) if kinds == {True} else None
     if any(is_array(collection) for collection in given.values()):
         graph, keys = _parts_of_blocks(given, several_targets)
-    else:
-        graph, keys = _parts_of_frames(given)
-    return Parts(graph, keys, names)
+        return Parts(graph, keys, names)
+    from dask.dataframe import map_partitions
+
+    _require_equal_counts({name: frame.npartitions for name, frame in given.items()})
+    frames = map_partitions(_together, *given.values(), align_dataframes=False, meta=(None, object))
+    graph, keys = _tasks_of_frame(frames)
+    return Parts(graph, [(key,) for key in keys], names)
 
 
 def is_array(collection):
@@ -429,17 +421,6 @@ def require_dask(name, collection):
     n_dimensions = getattr(collection, "ndim", None)
     if name == "X" and n_dimensions != 2:
         raise ValueError(f"X must have two dimensions; it has {n_dimensions}")
-
-
-def _parts_of_frames(given):
-    from dask.dataframe import map_partitions
-
-    _require_equal_counts({name: frame.npartitions for name, frame in given.items()})
-    together = map_partitions(
-        _together, *given.values(), align_dataframes=False, meta=(None, object)
-    )
-    graph, keys = _tasks_of_frame(together)
-    return graph, [(key,) for key in keys]
 
 
 def _tasks_of_frame(frame):
@@ -526,11 +507,9 @@ class Bundle(NamedTuple):
 
 
 def bundles_of(parts, n_threads, on_this_machine=False):
-    """Return the partitions in bundles, each in its own where they are few.
-
-    Partitions that a cluster already holds would have to be sent around, and stay alone too. On a
-    cluster, what makes a partition that stays alone are tasks of their own.
-    """
+    """Return the partitions in bundles, each in its own where they are few."""
+    # Partitions that a cluster already holds would have to be sent around, and stay alone too. On a
+    # cluster, what makes a partition that stays alone are tasks of their own.
     from dask.core import get_dependencies
 
     graph, n_parts = parts.graph, len(parts.keys)

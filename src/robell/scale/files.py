@@ -90,24 +90,60 @@ def fit_files(
     >>> model.n_features_in_
     30
     """
-    if isinstance(last_step(estimator), BaseRVFLRegressor):
-        return fit_targets(estimator, paths, target, memory_limit)
-    return fit_tables(estimator, Tables(paths, target), memory_limit, privileged)[0]
+    if not isinstance(last_step(estimator), BaseRVFLRegressor):
+        return fit_tables(estimator, Tables(paths, target), memory_limit, privileged)[0]
+    in_passes = _require_fit_in_parts(estimator)
+    targets = [target] if isinstance(target, str) else list(target)
+    if not targets or len(set(targets)) < len(targets):
+        raise FileError(f"target must name different columns; got {targets}")
+    first = Tables(paths)
+    features = [name for name in first.columns if name not in targets]
+    if not features:
+        raise FileError(f"{first.files[0].path}: there is no column except the target")
+    tables, n_features = Tables(paths, None, [*features, *targets]), len(features)
+
+    def batches(n_rows):
+        for X, _ in tables.batches(n_rows):
+            T = X[:, n_features] if len(targets) == 1 else X[:, n_features:]
+            yield np.ascontiguousarray(X[:, :n_features]), np.ascontiguousarray(T)
+
+    if not in_passes:
+        n_rows = tables.count() or sum(len(X) for X, _ in tables.batches(MOST_ROWS))
+        require_memory(memory_limit, last_step(estimator), n_rows, n_features, 1)
+        ((X, T),) = batches(n_rows)
+        return clone(estimator).fit(named_rows(X, features), T)
+    job = OutOfCoreFit(estimator, n_features=n_features, n_targets=len(targets))
+    n_columns = 1 + n_features + int(job.classifier.n_hidden)
+    rows = batch_rows(memory_limit, len(tables.columns), 1, n_columns)
+    _run_passes(job, lambda: batches(rows), tables.count())
+    return job.estimator(features)
 
 
 def fit_tables(estimator, tables, memory_limit, privileged=()):
     """Do what :func:`fit_files` does; return the model and how often each label occurs."""
     in_passes = _require_fit_in_parts(estimator)
-    _require_privileged(estimator, tables, privileged)
+    model, n_features = last_step(estimator), len(tables.columns)
+    if isinstance(privileged, str):
+        raise FileError(f"privileged must be a list of columns; got {privileged!r}")
+    for name in privileged:
+        if name not in tables.columns:
+            near = did_you_mean(str(name), tables.columns)
+            raise FileError(f"{tables.files[0].path}: no column {name!r} to be privileged{near}")
+    if len(privileged) and not isinstance(model, PrivilegedMixin):
+        raise FileError(
+            f"{type(model).__name__} has no use for privileged columns: give RVFLPlusClassifier or "
+            "KernelRVFLPlusClassifier (rvfl_plus, krvfl_plus), or leave them out of the files"
+        )
+    if len(set(privileged)) == n_features:
+        raise FileError("all columns are privileged: none is left to predict from")
     labels, sizes = tables.labels()
     if len(sizes) < 2:
         raise FileError(
             f"column {tables.target!r} holds one class only, {next(iter(sizes))!r}: "
             "at least two are needed"
         )
-    model, n_features, n_rows = last_step(estimator), len(tables.columns), sum(sizes.values())
+    n_rows, sampled = sum(sizes.values()), None
     shape = n_rows, n_features, len(sizes)
-    sampled = None
     if in_passes and model._capabilities.by_sample:
         in_passes = memory_of_fit(model, *shape) > parse_bytes(memory_limit)
         if in_passes:
@@ -132,24 +168,6 @@ def fit_tables(estimator, tables, memory_limit, privileged=()):
     return clone(estimator).fit(named_rows(X, own), y, **given), sizes
 
 
-def _require_privileged(estimator, tables, privileged):
-    """Raise where privileged columns are not in the files, or the model has no use for them."""
-    if isinstance(privileged, str):
-        raise FileError(f"privileged must be a list of columns; got {privileged!r}")
-    for name in privileged:
-        if name not in tables.columns:
-            near = did_you_mean(str(name), tables.columns)
-            raise FileError(f"{tables.files[0].path}: no column {name!r} to be privileged{near}")
-    model = last_step(estimator)
-    if len(privileged) and not isinstance(model, PrivilegedMixin):
-        raise FileError(
-            f"{type(model).__name__} has no use for privileged columns: give RVFLPlusClassifier or "
-            "KernelRVFLPlusClassifier (rvfl_plus, krvfl_plus), or leave them out of the files"
-        )
-    if len(set(privileged)) == len(tables.columns):
-        raise FileError("all columns are privileged: none is left to predict from")
-
-
 def _require_fit_in_parts(estimator):
     """Say whether a model may be fitted in passes; raise for what cannot be."""
     model = last_step(estimator)
@@ -171,36 +189,6 @@ def _run_passes(job, batches, n_rows):
                 if n_rows is not None:
                     bar.advance(len(X))
         step.finish(total)
-
-
-def fit_targets(estimator, paths, target, memory_limit):
-    """Do what :func:`fit_files` does for a regressor: the columns of its targets hold numbers."""
-    in_passes = _require_fit_in_parts(estimator)
-    targets = [target] if isinstance(target, str) else list(target)
-    if not targets or len(set(targets)) < len(targets):
-        raise FileError(f"target must name different columns; got {targets}")
-    first = Tables(paths)
-    features = [name for name in first.columns if name not in targets]
-    if not features:
-        raise FileError(f"{first.files[0].path}: there is no column except the target")
-    tables = Tables(paths, None, [*features, *targets])
-
-    def batches(n_rows):
-        for X, _ in tables.batches(n_rows):
-            T = X[:, len(features) :]  # one dimension for one target
-            T = np.ascontiguousarray(T[:, 0] if len(targets) == 1 else T)
-            yield np.ascontiguousarray(X[:, : len(features)]), T
-
-    if not in_passes:
-        n_rows = tables.count() or sum(len(X) for X, _ in tables.batches(MOST_ROWS))
-        require_memory(memory_limit, last_step(estimator), n_rows, len(features), 1)
-        ((X, T),) = batches(n_rows)
-        return clone(estimator).fit(named_rows(X, features), T)
-    job = OutOfCoreFit(estimator, n_features=len(features), n_targets=len(targets))
-    n_columns = 1 + len(features) + int(job.classifier.n_hidden)
-    rows = batch_rows(memory_limit, len(tables.columns), 1, n_columns)
-    _run_passes(job, lambda: batches(rows), tables.count())
-    return job.estimator(features)
 
 
 # -- memory ----------------------------------------------------------------------------
@@ -372,8 +360,8 @@ def require_probabilities(model):
 def prediction_file(out, inputs, model, proba=False, more=None):
     """Give a function that appends predictions to a file, which appears when it is complete.
 
-    It takes labels, probabilities or None, and a column for each name in ``more``, which says
-    whether it holds "number" or "text". ``-`` is standard output, as CSV, row by row.
+    It takes labels, probabilities or None, and a column for each name in ``more``, of "number" or
+    "text". ``-`` is standard output, as CSV.
     """
     is_stream = str(out) == "-"
     suffix = ".csv" if is_stream or Path(out) == Path(os.devnull) else Path(out).suffix.lower()
@@ -397,7 +385,8 @@ def prediction_file(out, inputs, model, proba=False, more=None):
 @contextmanager
 def _csv_writer(path, names, model):
     """Give a function that appends columns to a CSV file: arrays of doubles, and lists."""
-    with _standard_output() if path is None else path.open("wb") as file:
+    with nullcontext(sys.stdout.buffer) if path is None else path.open("wb") as file:
+        sys.stdout.flush()  # what was printed before comes before
 
         def append(columns):
             cells = [
@@ -409,14 +398,7 @@ def _csv_writer(path, names, model):
 
         append([[name] for name in names])
         yield append
-
-
-@contextmanager
-def _standard_output():
-    """Give standard output as a file of bytes."""
-    sys.stdout.flush()  # what was printed before comes before
-    yield sys.stdout.buffer
-    sys.stdout.buffer.flush()
+        file.flush()
 
 
 def _csv_cell(value):

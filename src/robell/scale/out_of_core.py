@@ -63,17 +63,13 @@ def sampled_rows(n_features, n_classes):
 class OutOfCoreFit:
     """A fit in passes over parts of the rows, of an estimator or of scalers that end in one.
 
-    Every pass maps each part to a small result and reduces the results in any order and grouping;
-    up to rounding, the model does not depend on either, nor on how the rows are cut into parts.
-
-    A plain network takes one pass, two more where its equations are so ill-conditioned that
-    ``fit`` would refine their solution. A RoBell network takes four (moments, landmark sums,
-    largest radii, weights); only the first where all distinct rows fit in the reservoirs, from
-    which the model is then fitted as ``fit`` does it. Every ``StandardScaler`` before the
-    classifier takes one more. A model that is declared to be fitted ``by_sample`` takes one pass,
-    which keeps a sample of all rows, and is fitted to that in memory. Without ``n_features`` and
-    ``classes`` (of a regressor ``n_targets``), the first pass finds them. Memory is that of a
-    part, of K Gram matrices and of K reservoirs, or that of the sample, ``sample_rows`` at most.
+    Up to rounding, the model does not depend on how the rows are cut into parts, nor on the order
+    in which these come. A plain network takes one pass, two more where ``fit`` would refine the
+    solution. A RoBell network takes four (moments, landmark sums, largest radii, weights), or the
+    first alone where the reservoirs hold all distinct rows. Every ``StandardScaler`` takes one
+    more. A model fitted ``by_sample`` takes one, which keeps a sample of ``sample_rows`` at most.
+    Without ``n_features`` and ``classes`` (of a regressor ``n_targets``), the first pass finds
+    them.
 
     >>> from functools import reduce
     >>> from sklearn.datasets import load_iris
@@ -100,13 +96,7 @@ class OutOfCoreFit:
         self._done = False
 
     def passes(self):
-        """Yield the passes, each of which must be finished before the next is asked for.
-
-        A pass has a ``name``, ``map(X, y, sample_weight=None)``, which returns a result of
-        bounded size that can be pickled, ``reduce(a, b)``, which is associative and commutative
-        and changes neither, and ``finish(total)``. A pass can be pickled, and its copies map
-        and reduce as well. A part is an array; it may be empty, or hold rows of one class only.
-        """
+        """Yield the passes, each of which must be finished before the next is asked for."""
         model, found = self.classifier, self._known
         for place, scaler in enumerate(self._scalers):
             before = self._scalers[:place]
@@ -255,9 +245,10 @@ def _steps(model):
 class Pass:
     """One pass over all rows: what a part gives, and what two parts give together."""
 
+    # It can be pickled, and its copies map and reduce as well.
     name: str
-    map: Callable[..., Any]  # of X, y and sample_weight
-    reduce: Callable[[Any, Any], Any]
+    map: Callable[..., Any]  # of X, y and sample_weight of a part, which may be empty
+    reduce: Callable[[Any, Any], Any]  # of two results, in any order; changes neither
     total: Any = None
 
     def finish(self, total):

@@ -13,7 +13,6 @@ from sklearn.model_selection import GridSearchCV
 import robell.models.robell as robell_module
 from robell import RoBellRVFLClassifier, RVFLGridSearchCV, pw_gbell_membership
 from robell._core.membership.approximate import (
-    Effort,
     Residual,
     Sampling,
     _Counting,
@@ -46,13 +45,15 @@ from robell._core.membership.pairs import ONE_WORKER, Workers
 # Small enough for a few hundred rows to be sampled rather than compared in full
 SMALL = Sampling(
     exact_rows=60,
-    effort=Effort(n_landmarks=40, n_probes=120, n_rims=30),
+    n_landmarks=40,
+    n_probes=120,
+    n_rims=30,
     n_references=80,
     escalation=4,
     n_in_full=50,
 )
 # Enough for bounds that say something
-MEDIUM = Sampling(60, Effort(80, 2000, 100), n_references=400, escalation=2, n_in_full=100)
+MEDIUM = Sampling(60, 80, 2000, 100, n_references=400, escalation=2, n_in_full=100)
 
 
 def mixture(rng, n_rows, n_features=6, n_minor=None):
@@ -201,7 +202,7 @@ def test_landmarks_are_distinct_rows_of_the_data(rng):
 @pytest.mark.parametrize("constant", [0.0, 3.7])
 def test_a_class_of_equal_rows_has_radius_zero(constant, rng):
     found = approximate_radii(
-        np.full((200, 3), constant), np.ones(200), 1.0, rng, 0.01, Effort(10, 20, 5)
+        np.full((200, 3), constant), np.ones(200), 1.0, rng, 0.01, Sampling(60, 10, 20, 5)
     )
     for values in found:
         np.testing.assert_allclose(values, 0.0, atol=1e-12)
@@ -326,7 +327,7 @@ def test_more_landmarks_and_references_come_nearer(rng):
     exact = pw_gbell(kernel_statistics(X, y, 2, 2.5, np.ones(3000)), y, 1.0)
     errors, bounds = [], []
     for k in (1, 4, 16):
-        more = Sampling(100, Effort(20 * k, 50 * k, 20 * k), 60 * k, n_in_full=0)
+        more = Sampling(100, 20 * k, 50 * k, 20 * k, 60 * k, n_in_full=0)
         found = pw_gbell(approximate_statistics(X, y, 2, 2.5, np.ones(3000), rng, more), y, 1.0)
         errors.append(np.abs(found.membership - exact.membership).mean())
         bounds.append(found.error.mean())

@@ -15,22 +15,22 @@ from threadpoolctl import threadpool_limits
 
 from robell._core.membership import pairs as pairwise
 from robell._core.membership.pairs import (
-    KernelRows,
-    ReachRows,
+    ReadyRows,
     Space,
     Workers,
     center,
     certain_tile,
     decide,
     distances_of_pairs,
+    kernel_scale,
     kernel_tile,
     neighbour_weights,
     pairs_to_compare,
     plain_sums,
     product_rounding,
     products,
+    reach_rows,
     reference_weights,
-    representable,
     same_class_dissimilarity,
     share_out,
     single_precision_serves,
@@ -187,6 +187,11 @@ def test_doubtful_pairs_of_many_units_are_counted_once(rng, monkeypatch, reach, 
     )
 
 
+def kernel_rows(X, inv_width2):
+    """Rows made ready for kernel values."""
+    return ReadyRows.of(X, kernel_scale(inv_width2, X))
+
+
 def within_reach(rows, part, reach):
     """Which pairs of some rows are within reach, those too near to tell computed in full."""
     within, doubtful = certain_tile(rows, rows, part, part, Space())
@@ -201,7 +206,7 @@ def test_single_and_double_products_decide_alike(rng):
     everything = slice(0, 300)
     single, double = (
         within_reach(rows, everything, reach)
-        for rows in (ReachRows.of(X, reach, True), ReachRows.of(X, reach, False))
+        for rows in (reach_rows(X, reach, True), reach_rows(X, reach, False))
     )
     np.testing.assert_array_equal(single, double)
     np.testing.assert_array_equal(single, cdist(X, X, "sqeuclidean") <= reach)
@@ -210,11 +215,13 @@ def test_single_and_double_products_decide_alike(rng):
 @pytest.mark.parametrize("n_features", [1, 5, 60])
 def test_rounding_of_products_is_within_its_bound(rng, n_features):
     X = rng.normal(size=(200, n_features)) * 10.0 ** rng.uniform(-2, 1, (200, 1))
-    rows = ReachRows.of(X, 2.0, True)
+    rows = reach_rows(X, 2.0, True)
     products = rows.left @ rows.right
     exact = 0.5 * (1.0 - cdist(X, X, "sqeuclidean") / 2.0)
     norms = 2.0 * rows.norms.max()
-    bound = product_rounding(n_features, float(np.finfo(np.float32).eps), norms, rows.reach)
+    bound = product_rounding(
+        n_features, float(np.finfo(np.float32).eps), norms, 2.0 * rows.constant
+    )
     assert np.abs(products - exact).max() <= bound
 
 
@@ -239,12 +246,16 @@ def test_one_outlier_does_not_spoil_the_others(rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 1), (240, 480), (251, 33), (700, 1920)])
-def test_products_in_parts_are_those_of_whole_matrices(rng, dtype, n_rows, n_columns):
+@pytest.mark.parametrize("small_kernels", [True, False])
+def test_products_in_stacks_are_those_of_whole_matrices(
+    rng, monkeypatch, small_kernels, dtype, n_rows, n_columns
+):
+    monkeypatch.setattr(pairwise, "has_small_kernels", lambda: small_kernels)
+    pairwise._rows_of_small_product.cache_clear()
     left = rng.normal(size=(n_rows, 6)).astype(dtype)
     right = rng.normal(size=(6, n_columns)).astype(dtype)
-    space, found = Space(), np.empty((n_rows, n_columns), dtype)
-    for rows, part in products(left, right, 120, space):
-        found[rows] = part
+    found = products(left, right, Space())
+    pairwise._rows_of_small_product.cache_clear()
     np.testing.assert_allclose(found, left @ right, atol=1e-5 if dtype == np.float32 else 1e-13)
 
 
@@ -277,8 +288,7 @@ def test_sums_keep_their_digits_for_any_width(rng, width):
 
 def test_exponents_of_huge_data_are_numbers():
     X = np.array([[1e140, 0.0], [-1e140, 0.0], [1e140, 0.0]])
-    g = representable(1e300, X)
-    assert np.isfinite(KernelRows.of(X, g).norms).all()
+    assert np.isfinite(kernel_rows(X, 1e300).norms).all()
     sums = same_class_dissimilarity(X, np.zeros(3, int), np.ones(3), 1e300)
     np.testing.assert_array_equal(sums, [1.0, 2.0, 1.0])
 
@@ -287,7 +297,7 @@ def test_exponents_of_huge_data_are_numbers():
 def test_both_forms_of_a_tile_say_the_same(shift, width):
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(20, 4)), rng.normal(size=(30, 4)) + shift
-    a, b = (KernelRows.of(Z, 1 / width**2) for Z in (X, Y))
+    a, b = (kernel_rows(Z, 1 / width**2) for Z in (X, Y))
     tile, one = kernel_tile(a, b, slice(0, 20), slice(0, 30))
     expected = -np.expm1(-cdist(X, Y, "sqeuclidean") / width**2)
     np.testing.assert_allclose(one - tile, expected, rtol=1e-12)
@@ -297,7 +307,7 @@ def test_near_copies_under_a_wide_kernel_keep_their_digits(rng):
     """Their exponents are less than the rounding of a product of the two rows."""
     X = rng.normal(size=(20, 4))
     Y = X + 1e-7 * rng.normal(size=X.shape)
-    a, b = (KernelRows.of(Z, 1 / 50**2) for Z in (X, Y))
+    a, b = (kernel_rows(Z, 1 / 50**2) for Z in (X, Y))
     tile, one = kernel_tile(a, b, slice(0, 20), slice(0, 20))
     expected = -np.expm1(-cdist(X, Y, "sqeuclidean") / 50**2)
     np.testing.assert_allclose(one - tile, expected, rtol=1e-9)
@@ -307,25 +317,34 @@ def test_near_copies_under_a_wide_kernel_keep_their_digits(rng):
 def test_a_tile_of_rows_far_from_zero_keeps_its_digits(rng, apart):
     """Two clouds: exponents of pairs in one of them are small beside the squares of its rows."""
     X = rng.normal(size=(40, 3)) + apart * np.repeat([1.0, -1.0], 20)[:, None]
-    rows = KernelRows.of(X, 0.5)
+    rows = kernel_rows(X, 0.5)
     tile, one = kernel_tile(rows, rows, slice(0, 40), slice(0, 40))
     expected = np.exp(-0.5 * cdist(X, X, "sqeuclidean"))
     np.testing.assert_allclose(tile + 1.0 - one, expected, atol=1e-11)
 
 
-def test_plain_sums_are_exact_or_refused(rng):
+def test_plain_sums_are_exact_or_refused(rng, monkeypatch):
+    monkeypatch.setattr(pairwise, "TILE", 16)
     X, Y = rng.normal(size=(50, 4)), rng.normal(size=(70, 4))
     weights = rng.uniform(0.5, 2.0, 50), rng.uniform(0.5, 2.0, 70)
 
     def sums(X, Y, width):
-        a, b = (KernelRows.of(Z, 1 / width**2) for Z in (X, Y))
-        return plain_sums(a, b, weights, (16, 32), Space())
+        a, b = (kernel_rows(Z, 1 / width**2) for Z in (X, Y))
+        return plain_sums(a, b, weights, Space())
 
     for width in (0.3, 2.0, 8.0):
         D = -np.expm1(-cdist(X, Y, "sqeuclidean") / width**2)
         row_sums, column_sums = sums(X, Y, width)
         np.testing.assert_allclose(row_sums, D @ weights[1], rtol=1e-12)
         np.testing.assert_allclose(column_sums, weights[0] @ D, rtol=1e-12)
+    lengths = [np.sqrt((Z**2).sum(axis=1).max()) for Z in (X, Y)]
+    nearly_infinite = max(lengths) / np.sqrt(
+        0.5 * pairwise.LARGEST_NORM / np.log2(np.e)
+    )  # 2^(2g xy)
+    D = -np.expm1(-cdist(X, Y, "sqeuclidean") / (1.01 * nearly_infinite) ** 2)
+    found = sums(X, Y, 1.01 * nearly_infinite)
+    np.testing.assert_allclose(found[0], D @ weights[1], rtol=1e-12)
+    assert sums(X, Y, 0.99 * nearly_infinite) is None
     assert sums(X, Y, 100.0) is None  # every K near 1
     assert sums(X + 1e4, Y + 1e4, 1.0) is None  # exponents that rounding spoils
     Y[:] = X[45]

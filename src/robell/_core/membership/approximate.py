@@ -30,13 +30,13 @@ from robell._core.membership.pairs import (
     BLOCK,
     ONE_WORKER,
     TILE,
-    KernelRows,
+    ReadyRows,
     Workers,
     blocks_of,
     center,
+    kernel_scale,
     kernel_tile,
     reference_weights,
-    representable,
     require_squares,
     same_class_dissimilarity,
     share_out,
@@ -93,16 +93,13 @@ def map_tiles(
     compute: Callable[[slice, Array], Found],
     workers: Workers = ONE_WORKER,
 ) -> Iterator[tuple[slice, Found]]:
-    """Yield what ``compute`` makes of D(x, z) of a tile of rows and all points, tile after tile.
-
-    Rows and points are best given less a common centre near the data.
-    """
+    """Yield what ``compute`` makes of D(x, z) of a tile of rows and all points, tile after tile."""
     largest = max(float(np.abs(Z).max(initial=0.0)) for Z in (X, points))
-    g = representable(1.0 / (width * width), np.full((1, X.shape[1]), largest))
-    columns = KernelRows.of(points, g)
+    scale = kernel_scale(1.0 / (width * width), np.full((1, X.shape[1]), largest))
+    columns = ReadyRows.of(points, scale)
 
     def compute_unit(rows: slice, all_points: slice, stop: Event) -> list[tuple[slice, Found]]:
-        part, found = KernelRows.of(X[rows], g), []
+        part, found = ReadyRows.of(X[rows], scale), []
         for tile in blocks_of(0, len(part.X), TILE):
             if stop.is_set():
                 break
@@ -118,8 +115,8 @@ def map_tiles(
 
 def dissimilarity(X: Array, Y: Array, width: float) -> Array:
     """Return D = 1 - K of all pairs, for few rows: all are held at once."""
-    g = representable(1.0 / (width * width), np.vstack([X, Y]))
-    a, b = KernelRows.of(X, g), KernelRows.of(Y, g)
+    scale = kernel_scale(1.0 / (width * width), np.vstack([X, Y]))
+    a, b = ReadyRows.of(X, scale), ReadyRows.of(Y, scale)
     tile, one = kernel_tile(a, b, slice(0, len(X)), slice(0, len(Y)))
     return one - tile
 
@@ -129,8 +126,7 @@ def landmark_basis(landmarks: Array, width: float) -> LandmarkBasis:
     D = dissimilarity(landmarks, landmarks, width)
     D = 0.5 * (D + D.T)
     means = D.mean(axis=1)
-    gram = means[:, None] + means - means.mean() - D
-    values, vectors = np.linalg.eigh(gram)
+    values, vectors = np.linalg.eigh(means[:, None] + means - means.mean() - D)
     kept = values > max(RANK_CUT * float(values[-1]), 0.0)
     return LandmarkBasis(landmarks, width, D, vectors[:, kept] / np.sqrt(values[kept]))
 
@@ -146,11 +142,9 @@ def landmark_sums(
 
 
 def nearest_point(basis: LandmarkBasis, sums: Array, total_weight: float) -> HullPoint:
-    """Return μ̂ of rows with these landmark sums and total weight.
-
-    Its coordinates û in the basis E are the mean's inner products with E, so v = 1/L + JEû, with J
-    the centring.
-    """
+    """Return μ̂ of rows with these landmark sums and total weight."""
+    # Its coordinates û in the basis E are the mean's inner products with E, so v = 1/L + JEû, J the
+    # centring.
     E = basis.basis
     v = E @ (E.T @ basis.inner_products(sums / total_weight))
     v += 1.0 / len(v) - v.mean()
@@ -163,10 +157,9 @@ def squared_distance_to(point: HullPoint, D: Array) -> Array:
 
 
 # -- PW-GB statistics from samples of the rows, in time linear in them, with bounds
-# Radii are taken about μ̂, the nearest point to the class mean μ in the hull of some landmarks
-# (:mod:`~robell._core.membership.approximate`). With u(x) the coordinates of x in that hull, ρ(x) =
-# |φ(x)|² - |u(x)|² what the hull misses of x, and Δ = |μ - μ̂|² what it misses of the mean, the
-# radius is
+# Radii are taken about μ̂, the nearest point to the class mean μ in the hull of some landmarks.
+# With u(x) the coordinates of x in that hull, ρ(x) = |φ(x)|² - |u(x)|² what the hull misses of x,
+# and Δ = |μ - μ̂|² what it misses of the mean, the radius is
 #
 #     r(x)² = |φ(x) - μ̂|² + Δ - 2δ(x),    δ(x) = <φ(x), μ - μ̂>,    |δ(x)| <= sqrt(ρ(x) Δ).
 #
@@ -175,19 +168,13 @@ def squared_distance_to(point: HullPoint, D: Array) -> Array:
 # from every class.
 
 
-class Effort(NamedTuple):
-    """How many rows stand for a class."""
-
-    n_landmarks: int = 512
-    n_probes: int = 2048
-    n_rims: int = 1024  # rows whose radius is computed to find the class's largest
-
-
 class Sampling(NamedTuple):
     """How many rows approximate memberships compare every row with."""
 
     exact_rows: int = 4096  # classes of no more rows are compared in full
-    effort: Effort = Effort()
+    n_landmarks: int = 512  # rows that stand for a class
+    n_probes: int = 2048
+    n_rims: int = 1024  # rows whose radius is computed to find the class's largest
     n_references: int = 2048  # of a class
     escalation: int = 8  # times as many references, for rows with uncertain shares
     escalated_share: float = 0.35  # of all rows, at most
@@ -208,8 +195,8 @@ def approximable(classes: Labels, n_classes: int, sampling: Sampling = USUAL_SAM
 def pairs_to_sample(classes: Labels, n_classes: int, sampling: Sampling = USUAL_SAMPLING) -> int:
     """Return how many pairs :func:`approximate_statistics` compares at most: for progress."""
     counts = np.bincount(classes, minlength=n_classes)
-    n_rows, effort, total = len(classes), sampling.effort, 0.0
-    points = 2 * effort.n_landmarks + effort.n_probes + effort.n_rims
+    n_rows, total = len(classes), 0.0
+    points = 2 * sampling.n_landmarks + sampling.n_probes + sampling.n_rims
     for count in counts:
         total += count * (points if count > sampling.exact_rows else (count + 1) / 2)
         total += n_rows * min(count, sampling.n_references)
@@ -248,7 +235,7 @@ def approximate_statistics(
                 of_class = Radii(*3 * [kernel_radii(sums, alone, weight)])
             else:
                 failure = 0.5 * sampling.failure / n_classes
-                how = failure, sampling.effort, workers
+                how = failure, sampling, workers
                 of_class = approximate_radii(rows, weight, width, rng, *how)
             for values, part in zip(radii, of_class, strict=True):
                 values[mine] = part
@@ -321,11 +308,9 @@ def missed_products(
     point_means: Array,
     landmark_means: Array,
 ) -> Array:
-    """Return δ(x) = <φ(x), μ - μ̂> of points, from the mean D(x, x_i) of them and of the landmarks.
-
-    The weights of μ - μ̂ sum to zero, so the product is Σ_l v_l D(x, z_l) less the mean D(x, x_i);
-    taken from the origin of the basis, less the mean of the same over the landmarks.
-    """
+    """Return δ(x) = <φ(x), μ - μ̂> of points, from mean D(x, x_i) of them and the landmarks."""
+    # The weights of μ - μ̂ sum to zero, so the product is Σ_l v_l D(x, z_l) less the mean D(x, x_i);
+    # taken from the origin of the basis, less the mean of the same over the landmarks.
     at_origin = float(np.mean(basis.D @ mean.v - landmark_means))
     found = np.empty(len(points))
     for part in blocks_of(0, len(points), TILE):
@@ -335,15 +320,13 @@ def missed_products(
 
 
 def mean_residual(delta: Array, largest_residual: float, failure: float) -> Residual:
-    """Return Δ = |μ - μ̂|² with an interval that misses it with a chance of ``failure``.
-
-    ``delta`` are the δ of probes: rows drawn from the class with replacement, in proportion to
-    weight and apart from the landmarks. Their mean is Δ, and they lie within ±sqrt(Δ ρ_max), so the
-    empirical Bernstein inequality holds (Maurer and Pontil 2009, theorem 4): with S probes of
-    variance s², and t = ln(4/failure) for both sides,
-
-        |Δ - mean δ| <= sqrt(2 s² t / S) + 14 sqrt(Δ ρ_max) t / (3(S - 1))
-    """
+    """Return Δ = |μ - μ̂|² with an interval that misses it with a chance of ``failure``."""
+    # ``delta`` are the δ of probes: rows drawn from the class with replacement, in proportion to
+    # weight and apart from the landmarks. Their mean is Δ, and they lie within ±sqrt(Δ ρ_max), so
+    # the empirical Bernstein inequality holds (Maurer and Pontil 2009, theorem 4): with S probes of
+    # variance s², and t = ln(4/failure) for both sides,
+    #
+    #     |Δ - mean δ| <= sqrt(2 s² t / S) + 14 sqrt(Δ ρ_max) t / (3(S - 1))
     n_probes = len(delta)
     t = float(np.log(4.0 / failure))
     spread = float(np.sqrt(2.0 * delta.var(ddof=1) * t / n_probes))
@@ -359,10 +342,8 @@ def mean_residual(delta: Array, largest_residual: float, failure: float) -> Resi
 def radius_intervals(
     squared: Array, residual: Array, missed: Residual, rounding: float, delta: Array | None = None
 ) -> Radii:
-    """Return radii and their intervals, from what :func:`stand` returns.
-
-    r² = squared + Δ - 2δ, with |δ| <= sqrt(ρΔ), or with δ known.
-    """
+    """Return radii and their intervals, from what :func:`stand` returns."""
+    # r² = squared + Δ - 2δ, with |δ| <= sqrt(ρΔ), or with δ known.
     if delta is None:
         slack = 2.0 * np.sqrt(residual * missed.high)
         middle = squared
@@ -384,16 +365,12 @@ def approximate_radii(
     width: float,
     rng: np.random.Generator,
     failure: float,
-    effort: Effort = USUAL_SAMPLING.effort,
+    sampling: Sampling = USUAL_SAMPLING,
     workers: Workers = ONE_WORKER,
 ) -> Radii:
-    """Return the radii of the rows of one class, in intervals that hold them all together.
-
-    They fail to with a chance of ``failure``. The rows with the largest radii, which decide the
-    bell's width and the neighbourhoods of all rows, are compared with their whole class.
-    """
+    """Return the radii of one class in intervals; the chance that any fails is ``failure``."""
     total = float(weight.sum())
-    basis = landmark_basis(choose_landmarks(X, weight, effort.n_landmarks, rng), width)
+    basis = landmark_basis(choose_landmarks(X, weight, sampling.n_landmarks, rng), width)
     sums = landmark_sums(X, weight, basis.landmarks, width, workers)
     mean = nearest_point(basis, sums, total)
     squared, residual = stand(X, basis, mean, workers)
@@ -402,10 +379,10 @@ def approximate_radii(
         point_sums = landmark_sums(X, weight, points, width, workers)
         return missed_products(basis, mean, points, point_sums / total, sums / total)
 
-    probes = X[draw_rows(weight, effort.n_probes, rng)]
+    probes = X[draw_rows(weight, sampling.n_probes, rng)]
     missed = mean_residual(missed_at(probes), float(residual.max()), failure)
     found = radius_intervals(squared, residual, missed, basis.rounding)
-    rims = np.argsort(-found.high, kind="stable")[: effort.n_rims]
+    rims = np.argsort(-found.high, kind="stable")[: sampling.n_rims]
     exact = radius_intervals(
         squared[rims], residual[rims], missed, basis.rounding, missed_at(X[rims])
     )
@@ -418,11 +395,9 @@ def approximate_radii(
 
 
 def proportion_interval(hits: Array, trials: Array, failure: float) -> Interval:
-    """Return Clopper and Pearson's bounds of a proportion, each missed with chance ``failure``.
-
-    They are the quantiles of Beta(h, m - h + 1) and Beta(h + 1, m - h), computed once for equal h
-    and m.
-    """
+    """Return Clopper and Pearson's bounds of a proportion, each missed with chance ``failure``."""
+    # They are the quantiles of Beta(h, m - h + 1) and Beta(h + 1, m - h), computed once for equal h
+    # and m.
     pairs = trials * (trials.max() + 2.0) + hits
     _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
     hits, trials = hits[first], trials[first]
@@ -476,12 +451,10 @@ class _Counting(NamedTuple):
         return np.array([np.clip(middle, low, high), low, high])
 
     def _class_weights(self, rows: Labels, label: int, n_references: int) -> Array:
-        """Return the weight of a class's rows within reach of some rows: middle, low, high.
-
-        With N the class's weight, and h of m references in reach, it is N h/m. Of the class's own
-        rows, row i stands for w_i of it for certain, and its copies are not among the references
-        that are asked about the others: w_i + (N - w_i) h/m.
-        """
+        """Return the weight of a class's rows within reach of some rows: middle, low, high."""
+        # With N the class's weight, and h of m references in reach, it is N h/m. Of the class's own
+        # rows, row i stands for w_i of it for certain, and its copies are not among the references
+        # that are asked about the others: w_i + (N - w_i) h/m.
         members = np.flatnonzero(self.classes == label)
         weight = self.multiplicity[members]
         own_weight = np.where(self.classes[rows] == label, self.multiplicity[rows], 0.0)

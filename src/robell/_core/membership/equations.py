@@ -263,11 +263,9 @@ def pw_gbell(statistics: KernelStatistics, classes: Labels, rho: float) -> Membe
 
 
 def bell_interval(radius: Interval, r_max: Interval, classes: Labels, rho: float) -> Interval:
-    """Return bounds of the bell where r and r_max lie in intervals.
-
-    The bell falls with r. As a function of c = ρ r_max, (r/c)^(2c) rises up to c = r/e and falls
-    from there on, so the bell is least and largest at the ends of c's interval or at r/e.
-    """
+    """Return bounds of the bell where r and r_max lie in intervals."""
+    # The bell falls with r. As a function of c = ρ r_max, (r/c)^(2c) rises up to c = r/e and falls
+    # from there on, so the bell is least and largest at the ends of c's interval or at r/e.
     low, high = r_max.low[classes], r_max.high[classes]
 
     def over_widths(r: Array) -> list[Array]:
@@ -298,10 +296,8 @@ RIM = 1e-4  # keeps the membership of the farthest row of a class above zero
 
 
 def intuitionistic_scores(statistics: KernelStatistics, classes: Labels) -> Array:
-    """Return s_i of every row; 0 just where μ_i <= q_i / (1 + q_i) and q_i > 0.
-
-    Whether ν_i is zero is decided by what it is made of, never by a rounded product.
-    """
+    """Return s_i of every row; 0 just where μ_i <= q_i / (1 + q_i) and q_i > 0."""
+    # Whether ν_i is zero is decided by what it is made of, never by a rounded product.
     assert statistics.foreign_share is not None
     radius, share = statistics.radius, statistics.foreign_share
     far = radius / (statistics.r_max[classes] + RIM)  # 1 - μ

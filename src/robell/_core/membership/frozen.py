@@ -235,15 +235,13 @@ def frozen_membership(
 
 
 def class_shares(frozen: FrozenMembership, X: Array, labels: Labels, keys: Keys) -> Array:
-    """Return the share of its class among the rows in reach of every row.
-
-    With u copies of the row itself and n_c rows of its class,
-
-        own = u + (n_c - u) · share in reach of its class's other references,
-
-    and every other class contributes n_k · share in reach of its references. A row that is no
-    reference itself is taken for as many copies as a reference of its class has on average.
-    """
+    """Return the share of its class among the rows in reach of every row."""
+    # With u copies of the row itself and n_c rows of its class,
+    #
+    #     own = u + (n_c - u) · share in reach of its class's other references,
+    #
+    # and every other class contributes n_k · share in reach of its references. A row that is no
+    # reference itself is taken for as many copies as a reference of its class has on average.
     references = frozen.references
     width, center = frozen.means.landmarks.width, frozen.means.landmarks.center
     reach = reach_squared(neighbourhood_radius(frozen.r_max), width)
@@ -295,10 +293,8 @@ def same_frozen(a: FrozenMembership | None, b: FrozenMembership | None) -> bool:
 
 
 def pool_moments(sizes: Array, mean: Array, scatter: Array) -> tuple[Array, Array]:
-    """Return mean and scatter of groups put together, from theirs; groups along the first axis.
-
-    The mean is Σ n_g μ_g / n and the scatter Σ (S_g + n_g (μ_g - μ)²).
-    """
+    """Return mean and scatter of groups put together, from theirs; groups along the first axis."""
+    # The mean is Σ n_g μ_g / n and the scatter Σ (S_g + n_g (μ_g - μ)²).
     total = sizes.sum(axis=0)
     share = np.divide(sizes, total, out=np.zeros_like(sizes), where=total > 0)[..., None]
     with np.errstate(over="ignore", invalid="ignore"):

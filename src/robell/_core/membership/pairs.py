@@ -5,13 +5,9 @@ Pairs are compared once and serve both of their rows.
 
 Rows are cut into blocks; a pair of blocks is a unit of work. Threads take units as they come, but
 what the units found is added up in their own order, so results do not depend on the threads to
-the last bit. Inside a unit, tiles of 240 x 480 pairs stay in a core's cache between the matrix
-product and the sums.
-
-Distances and kernel values of one tile of pairs of rows, fast and with all their digits.
-
-Every tile is one matrix product. Pairs whose result rounding might have spoiled are found by a
-bound of that rounding, and computed again from their differences.
+the last bit. Inside a unit every tile is one matrix product, which stays in a core's cache until it
+is summed. Pairs whose result rounding might have spoiled are found by a bound of that rounding, and
+computed again from their differences.
 """
 
 from __future__ import annotations
@@ -32,15 +28,15 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from robell._core.array import SMALL_PRODUCT, AnyArray, Array, Labels, Mask, namespace
+from robell._tools.threads import has_small_kernels
 
 Unit = tuple[slice, slice]  # rows and columns
 Found = TypeVar("Found")
 
 TILE = 240  # rows of a tile; at most 255, which is as far as its columns are counted
-STRIP = 2  # columns of a tile, in units of its rows: 0.9 MiB of numbers
-COUNTED = 8  # rows that are counted at once, in units of a tile's: 7.4 MB of booleans
+STRIP = 2  # columns of a tile of kernel values, in units of its rows: 0.9 MiB of numbers
 NOTED = 1 << 16  # pairs that rounding might decide, computed in full together
-BLOCK = 8  # rows of a block, in units of a tile's: a unit of work takes some ten milliseconds
+BLOCK = 8  # rows of a block, in units of a tile's: a unit of work takes some five milliseconds
 SMALL = 512  # rows of a table that is one tile
 
 
@@ -84,10 +80,7 @@ def units_of(start: int, stop: int) -> list[Unit]:
 def share_out(
     units: list[Unit], compute: Callable[[slice, slice, Event], Found], workers: Workers
 ) -> Iterator[tuple[slice, slice, Found]]:
-    """Yield units and what threads compute of them, in order; an exception stops all threads.
-
-    ``compute`` is given an event that says, from one tile to the next, that it shall stop.
-    """
+    """Yield units and what threads compute of them, in order; an exception stops all threads."""
     stop, waiting, rest = Event(), deque[tuple[Unit, Callable[[], Found]]](), deque(units)
     ahead = 2 * workers.n_threads if workers.n_threads > 1 and len(units) > 1 else 0
     with (
@@ -113,12 +106,10 @@ def share_out(
                 pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _strips(n_rows: int, n_columns: int, same: bool, step: int) -> Iterator[Unit]:
-    """Yield strips of a unit: rows, and all columns (of the ``same`` block those after them)."""
-    if same:
-        step = n_rows if n_rows <= SMALL else TILE
-    for rows in blocks_of(0, n_rows, step):
-        yield rows, slice(rows.stop if same else 0, n_columns)
+def strips_of(n_rows: int, n_columns: int, same: bool) -> list[Unit]:
+    """Cut a unit into strips: rows, and all columns (of the ``same`` block those after them)."""
+    step = n_rows if same and n_rows <= SMALL else TILE
+    return [(r, slice(r.stop if same else 0, n_columns)) for r in blocks_of(0, n_rows, step)]
 
 
 # -- passes over all pairs -------------------------------------------------------------
@@ -132,21 +123,21 @@ def same_class_dissimilarity(
     K_ij = exp(-inv_width2 |x_i - x_j|²). Summing 1 - K rather than K keeps its relative accuracy
     for kernels so wide that K is 1 to the last digits. X must be centred, ``classes`` sorted.
     """
-    g, space = representable(inv_width2, X), Space()
+    scale, space = kernel_scale(inv_width2, X), Space()
 
     @lru_cache(2 * workers.n_threads + 2)  # units that follow one another share their rows
-    def prepared(start: int, stop: int) -> KernelRows:
-        return KernelRows.of(X[start:stop], g)
+    def prepared(start: int, stop: int) -> ReadyRows:
+        return ReadyRows.of(X[start:stop], scale)
 
     def compute(rows: slice, columns: slice, stop: Event) -> tuple[Array, Array]:
         a, b = prepared(rows.start, rows.stop), prepared(columns.start, columns.stop)
         row_weight, column_weight = weights = weight[rows], weight[columns]
         if rows != columns:
-            found = plain_sums(a, b, weights, (TILE, STRIP * TILE), space)
+            found = plain_sums(a, b, weights, space)
             if found is not None:
                 return found
         row_sums, column_sums = np.zeros(len(a.X)), np.zeros(len(b.X))
-        for r, after in _strips(len(a.X), len(b.X), rows == columns, TILE):
+        for r, after in strips_of(len(a.X), len(b.X), rows == columns):
             tiles = blocks_of(after.start, after.stop, STRIP * TILE)
             for c in [r, *tiles] if rows == columns else tiles:
                 if stop.is_set():
@@ -178,11 +169,11 @@ def neighbour_weights(
 ) -> tuple[Array, Array]:
     """Return the weight of all rows, and of the rows of its class, within reach of every row.
 
-    Row j is within reach of row i when |x_i - x_j|² <= max_distance2; every row is its own
-    neighbour. Products are taken in single precision where that decides nearly all pairs, and the
-    others are compared in double: the counts are those of double precision. X must be centred,
+    Row j is within reach of row i when |x_i - x_j|² <= max_distance2. X must be centred,
     ``classes`` sorted.
     """
+    # Products are taken in single precision where that decides nearly all pairs, and the others are
+    # compared in double: the counts are those of double precision.
     if np.isinf(max_distance2):
         sizes = np.bincount(classes, weights=weight)
         return np.full(len(X), weight.sum()), np.asarray(sizes[classes], np.float64)
@@ -190,22 +181,19 @@ def neighbour_weights(
     counts = np.zeros((2, len(X)))  # all, own class
 
     @lru_cache(2 * workers.n_threads + 2)
-    def prepared(start: int, stop: int, single: bool) -> ReachRows:
-        return ReachRows.of(X[start:stop], max_distance2, single)
+    def prepared(start: int, stop: int, single: bool) -> ReadyRows:
+        return reach_rows(X[start:stop], max_distance2, single)
 
     def count(rows: slice, columns: slice, stop: Event) -> tuple[Array, Array, list[Any]]:
-        """Return the counts of a unit's rows and columns, of shape (2, n), and doubtful pairs.
-
-        These are places i, places j, and whether j is told of i as well, or met again before i.
-        """
+        """Return the counts of a unit's rows and columns, of shape (2, n), and doubtful pairs."""
+        # These are places i, places j, and whether j is told of i as well, or met again before i.
         largest = float(max(norms[rows].max(), norms[columns].max()))
         single = single_precision_serves(X.shape[1], largest, max_distance2)
         a = prepared(rows.start, rows.stop, single)
         b = prepared(columns.start, columns.stop, single)
         of_rows, of_columns = np.zeros((2, len(a.X))), np.zeros((2, len(b.X)))
         doubts = []
-        at_once = COUNTED * TILE if ones else TILE  # weighing takes memory
-        for r, after in _strips(len(a.X), len(b.X), rows == columns, at_once):
+        for r, after in strips_of(len(a.X), len(b.X), rows == columns):
             if stop.is_set():
                 break
             c = slice(r.start, after.stop) if rows == columns else after
@@ -277,13 +265,11 @@ def reference_weights(
     reaches: tuple[float, float, float],
     workers: Workers = ONE_WORKER,
 ) -> Array:
-    """Return the weight of the references within three rising squared distances of every row.
-
-    Returns an array of shape (3, n). Products are taken in single precision where it serves, and
-    pairs are not computed again: instead, pairs within the rounding of the first distance are
-    left out of its count, and those within the rounding of the last are counted in, so these two
-    hold whatever the rounding. ``weight`` None stands for ones.
-    """
+    """Return the weight of the references within three rising squared distances of every row."""
+    # Returns an array of shape (3, n). Products are taken in single precision where it serves, and
+    # pairs are not computed again: instead, pairs within the rounding of the first distance are
+    # left out of its count, and those within the rounding of the last are counted in, so these two
+    # hold whatever the rounding. ``weight`` None stands for ones.
     nearest = reaches[0]
     if np.isinf(nearest):
         return np.full((3, len(X)), len(references) if weight is None else weight.sum())
@@ -292,21 +278,22 @@ def reference_weights(
     def compute(rows: slice, columns: slice, stop: Event) -> Array:
         norms = [float(squared_norms(Z).max()) for Z in (X[rows], references[columns])]
         single = single_precision_serves(X.shape[1], max(norms), nearest)
-        a = ReachRows.of(X[rows], nearest, single)
-        b = ReachRows.of(references[columns], nearest, single)
+        a = reach_rows(X[rows], nearest, single)
+        b = reach_rows(references[columns], nearest, single)
         unit = nearest if single else 1.0
         steps = [0.5 * (reach - nearest) / unit for reach in reaches]
         part = None if weight is None else weight[columns]
         found = np.zeros((3, len(a.X)))
-        for r, tile in products(a.left, b.right, TILE, space):
+        for r in blocks_of(0, len(a.X), TILE):
             if stop.is_set():
                 break
+            tile = products(a.left[r], b.right, space)
             scale = float(a.norms[r].max() + b.norms.max())
             eps = float(np.finfo(tile.dtype).eps)
-            rounding = product_rounding(X.shape[1], eps, scale, a.reach)
+            rounding = product_rounding(X.shape[1], eps, scale, 2.0 * a.constant)
             for k, bound in enumerate((rounding, -steps[1], -steps[2] - rounding)):
                 # Far below any product, and a number in single precision
-                bound = tile.dtype.type(max(bound, -1e30 * (scale + a.reach)))
+                bound = tile.dtype.type(max(bound, -1e30 * (scale + a.constant)))
                 found[k, r] = weigh_rows(tile >= bound, part)
         return found
 
@@ -326,7 +313,7 @@ def weights_within(X: Array, references: Array, weight: Array | None, reach: flo
         return found + (len(references) if weight is None else weight.sum())
     largest = float(max(squared_norms(X).max(), squared_norms(references).max()))
     single = single_precision_serves(X.shape[1], largest, reach)
-    a, b = (ReachRows.of(points, reach, single) for points in (X, references))
+    a, b = (reach_rows(points, reach, single) for points in (X, references))
     space = Space()
     for c in blocks_of(0, len(references), STRIP * TILE):
         part = None if weight is None else weight[c]
@@ -339,14 +326,12 @@ def weights_within(X: Array, references: Array, weight: Array | None, reach: flo
 
 # -- distances and kernels --------------------------------------------------------------------
 
-Size = tuple[int, int]  # rows and columns
-
 EPS64 = float(np.finfo(np.float64).eps)
 VISIBLE = 1e-11  # relative errors of K from which on close pairs are computed more carefully
 VANISHED = 60.0  # 2^-60 is lost beside 1
 NEAR_ONE = 1.0 / 64.0  # exponents from which on K is so near 1 that 1 - K would lose digits
 LOG2_E, LN_2 = float(np.log2(np.e)), float(np.log(2.0))
-COMPARED = 160  # rows whose products are compared while they stay in a core's cache
+LARGEST_NORM = 1000.0  # 2g|x|² up to which 2^(2g xy) is a number
 MANY = 20  # of so many pairs one: from then on the differences of all are taken
 
 
@@ -378,11 +363,9 @@ def squared_norms(X: Array) -> Array:
 
 
 def squared_distances(X: Array, Y: Array) -> Array:
-    """Return |x_i - y_j|², exactly zero for equal rows.
-
-    |x|² + |y|² - 2xy is fast but leaves rounding of the size of the norms, so pairs that close
-    are computed again from their differences.
-    """
+    """Return |x_i - y_j|², exactly zero for equal rows."""
+    # |x|² + |y|² - 2xy is fast but leaves rounding of the size of the norms, so pairs that close
+    # are computed again from their differences.
     x_norms, y_norms = squared_norms(X), squared_norms(Y)
     D2 = X @ Y.T
     D2 *= -2.0
@@ -418,6 +401,40 @@ def distances_at(X: Array, Y: Array, i: Labels, j: Labels) -> Array:
 # -- products of tiles ----------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ReadyRows:
+    """Rows made ready for products that are d - |z - z'|²/2, where z = s x.
+
+    With a = (d - |z|²)/2, left = [z, a, 1] and right = [z, 1, a].
+    """
+
+    X: Array
+    left: NDArray[np.floating[Any]]
+    right: NDArray[np.floating[Any]]  # a column for each row
+    norms: Array  # |z|²
+    scale: float  # s
+    constant: float  # d
+
+    @classmethod
+    def of(
+        cls,
+        X: Array,
+        scale: float,
+        constant: float = 0.0,
+        dtype: Any = np.float64,
+    ) -> ReadyRows:
+        """Make rows ready."""
+        Z = scale * X
+        norms = squared_norms(Z)
+        left, right = (
+            np.empty((len(X), X.shape[1] + 2), dtype),
+            np.empty((X.shape[1] + 2, len(X)), dtype),
+        )
+        left[:, :-2], left[:, -2], left[:, -1] = Z, 0.5 * (constant - norms), 1.0
+        right[:-2], right[-2], right[-1] = left[:, :-2].T, 1.0, left[:, -2]
+        return cls(X, left, right, norms, scale, constant)
+
+
 class Space(local):
     """Memory that a thread uses again for every tile; given back with the object."""
 
@@ -430,83 +447,50 @@ class Space(local):
         return held[:size].reshape(shape)
 
 
-def products(
-    left: AnyArray, right: AnyArray, step: int, space: Space
-) -> Iterator[tuple[slice, AnyArray]]:
-    """Yield left @ right some rows at a time, each part in the memory of the last.
-
-    A part is a stack of products of few rows, in one call of NumPy: a third faster than one
-    product, and few short operations between which threads would wait for Python's lock.
-    """
+def products(left: AnyArray, right: AnyArray, space: Space) -> AnyArray:
+    """Return left @ right, in memory that the next product of the ``space`` uses again."""
+    # Where BLAS has kernels for small products, which do not copy their operands first and take two
+    # thirds of the time, it is a stack of products of few rows, in one call of NumPy.
     (n_rows, length), n_columns = left.shape, right.shape[1]
-    whole = n_rows - n_rows % step
-    for first, last, size in ((0, whole, step), (whole, n_rows, n_rows - whole)):
-        if first == last:
-            continue
-        rows = _rows_of_small_product(size, length * n_columns)
-        found = space.take("product", (size // rows, rows, n_columns), left.dtype)
-        stacks = left[first:last].reshape(-1, size // rows, rows, length)
-        part = found.reshape(size, n_columns)
-        for start, stack in zip(range(first, last, size), stacks, strict=True):
-            np.matmul(stack, right, out=found)
-            yield slice(start, start + size), part
+    rows = _rows_of_small_product(n_rows, length * n_columns)
+    found = space.take("product", (n_rows // rows, rows, n_columns), left.dtype)
+    np.matmul(left.reshape(-1, rows, length), right, out=found)
+    return found.reshape(n_rows, n_columns)
 
 
 @lru_cache(maxsize=256)
 def _rows_of_small_product(n_rows: int, multiplications: int) -> int:
     """Return how many rows to multiply at a time, each with so many multiplications."""
-    most = SMALL_PRODUCT // multiplications
+    most = SMALL_PRODUCT // multiplications if has_small_kernels() else 0
     return next((rows for rows in range(min(most, n_rows), 15, -1) if n_rows % rows == 0), n_rows)
 
 
 # -- kernel values --------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class KernelRows:
-    """Rows made ready for K = 2^(-g|x - y|²) of their pairs, g = log2(e)/ξ².
+def kernel_scale(inv_width2: float, X: Array) -> float:
+    """Return s = √2g, by which products of rows made ready are the exponents of K.
 
-    With left_i = [√2g x_i, -g|x_i|², 1] and right_j = [√2g x_j, 1, -g|x_j|²], the exponent is the
-    product of left_i and right_j. Powers of two take less time than those of e.
+    K = 2^(-g|x - y|²) with g = log2(e)/ξ²: powers of two take less time than those of e.
     """
-
-    X: Array
-    left: Array
-    right: Array  # a column for each row
-    norms: Array  # g|x|²
-    g: float
-
-    @classmethod
-    def of(cls, X: Array, inv_width2: float) -> KernelRows:
-        """Make rows ready; ``inv_width2`` as :func:`representable` allows."""
-        g = LOG2_E * inv_width2
-        left, right = np.empty((len(X), X.shape[1] + 2)), np.empty((X.shape[1] + 2, len(X)))
-        np.multiply(X, np.sqrt(2.0 * g), out=left[:, :-2])
-        norms = 0.5 * squared_norms(left[:, :-2])
-        left[:, -2], left[:, -1] = -norms, 1.0
-        right[:-2], right[-2], right[-1] = left[:, :-2].T, 1.0, -norms
-        return cls(X, left, right, norms, g)
-
-
-def representable(inv_width2: float, X: Array) -> float:
-    """Return 1/ξ², or the largest value for which exponents of X's pairs are numbers."""
     largest = float(squared_norms(X).max(initial=0.0))
     # Beyond this, K is 0 to the last digit for all but equal rows.
-    return min(inv_width2, 1e290 / largest) if largest > 1e-10 else inv_width2
+    representable = min(inv_width2, 1e290 / largest) if largest > 1e-10 else inv_width2
+    return float(np.sqrt(2.0 * LOG2_E * representable))
 
 
-def exponent_rounding(rows: KernelRows, columns: KernelRows, r: slice, c: slice) -> float:
+def exponent_rounding(rows: ReadyRows, columns: ReadyRows, r: slice, c: slice) -> float:
     """Return a bound of the rounding of a tile's exponents."""
     largest_norms = float(rows.norms[r].max() + columns.norms[c].max())
-    return float(4 * (rows.X.shape[1] + 4) * EPS64 * largest_norms)
+    return float(2 * (rows.X.shape[1] + 4) * EPS64 * largest_norms)
 
 
 @np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use
 def kernel_tile(
-    rows: KernelRows, columns: KernelRows, r: slice, c: slice, diagonal: bool = False
+    rows: ReadyRows, columns: ReadyRows, r: slice, c: slice, diagonal: bool = False
 ) -> tuple[Array, float]:
     """Return K - 1 and 0, or K and 1: what is fast and keeps the digits. ``diagonal``: one side."""
-    ((_, exponents),) = products(rows.left[r], columns.right[:, c], len(rows.left), Space())
+    exponents = products(rows.left[r], columns.right[:, c], Space())
     rounding = exponent_rounding(rows, columns, r, c)
     # Pairs within the rounding are computed again from their differences; where the rounding
     # would be seen in K, so are all pairs whose K is seen.
@@ -516,7 +500,7 @@ def kernel_tile(
     largest = exponents.max()
     if largest >= near:
         i, j, D2 = distances_of_pairs(rows.X[r], columns.X[c], exponents >= near)
-        exponents[i, j] = -rows.g * D2
+        exponents[i, j] = -0.5 * rows.scale**2 * D2
         largest = exponents.max()
     if diagonal:
         np.fill_diagonal(exponents, 0.0)
@@ -532,30 +516,31 @@ def kernel_tile(
 
 @np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use
 def plain_sums(
-    rows: KernelRows, columns: KernelRows, weights: tuple[Array, Array], step: Size, space: Space
+    rows: ReadyRows, columns: ReadyRows, weights: tuple[Array, Array], space: Space
 ) -> tuple[Array, Array] | None:
-    """Return Σ_j w_j (1 - K_ij) of every row and Σ_i w_i (1 - K_ij) of every column.
-
-    ``weights`` are those of rows and columns, ``step`` the size of a tile. What is returned are
-    differences of sums of weights and of w K. None where these lose digits: some row or column
-    has nearly all K near 1, or the rounding of exponents would be seen.
-    """
-    (n_rows, n_columns), (row_weight, column_weight) = (len(rows.X), len(columns.X)), weights
-    everything = slice(None)
-    if exponent_rounding(rows, columns, everything, everything) >= VISIBLE:
+    """Return Σ_j w_j (1 - K_ij) of every row and Σ_i w_i (1 - K_ij) of every column."""
+    # These are differences of sums of ``weights`` and of w K, where K_ij = s_i s_j 2^(2g xy) with
+    # s = 2^(-g|x|²), which is taken once for a row and not for a pair. None where digits would be
+    # lost: a row or column has nearly all K near 1, or the rounding of exponents would be seen.
+    everything, largest = slice(None), max(rows.norms.max(), columns.norms.max())
+    rounding = exponent_rounding(rows, columns, everything, everything)
+    if largest > LARGEST_NORM or rounding >= VISIBLE:
         return None
-    row_parts = np.empty((-(-n_columns // step[1]), n_rows))
-    column_parts = np.empty((-(-n_rows // step[0]), n_columns))
-    for k, row_sums in enumerate(row_parts):
-        c = slice(k * step[1], min((k + 1) * step[1], n_columns))
-        weight, right = column_weight[c], columns.right[:, c]
-        for r, K in products(rows.left, right, step[0], space):
+    row_weight, column_weight = weights
+    row_factor, column_factor = np.exp2(-0.5 * rows.norms), np.exp2(-0.5 * columns.norms)
+    of_rows, of_columns = row_factor * row_weight, column_factor * column_weight
+    row_sums, column_sums = np.zeros(len(rows.X)), np.zeros(len(columns.X))
+    for c in blocks_of(0, len(columns.X), STRIP * TILE):
+        for r in blocks_of(0, len(rows.X), TILE):
+            K = products(rows.left[r, :-2], columns.right[:-2, c], space)
             np.exp2(K, out=K)
-            np.matmul(K, weight, out=row_sums[r])
-            np.matmul(row_weight[r], K, out=column_parts[r.start // step[0], c])
-            if k == r.start == 0 and not _few_near_one(weight.sum() - row_sums[r].max(), weight):
-                return None  # a wide kernel: all other tiles would be computed for nothing
-    found = column_weight.sum() - row_parts.sum(axis=0), row_weight.sum() - column_parts.sum(axis=0)
+            row_sums[r] += row_factor[r] * (K @ of_columns[c])
+            column_sums[c] += of_rows[r] @ K
+            if c.start == r.start == 0:
+                first = column_weight[c]
+                if not _few_near_one(first.sum() - row_sums[r].max(), first):
+                    return None  # a wide kernel: all other tiles would be computed for nothing
+    found = column_weight.sum() - row_sums, row_weight.sum() - column_factor * column_sums
     if not _few_near_one(found[0].min(), column_weight):
         return None
     return found if _few_near_one(found[1].min(), row_weight) else None
@@ -569,41 +554,20 @@ def _few_near_one(smallest: float, weight: Array) -> bool:
 # -- rows within reach ------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ReachRows:
-    """Rows made ready for the comparison of |x - y|² with R².
+def reach_rows(X: Array, max_distance2: float, single: bool) -> ReadyRows:
+    """Make rows ready for the comparison of |x - y|² with R²: products are (R² - |x - y|²)/2.
 
-    With a_i = R²/4 - |x_i|²/2, left_i = [x_i, a_i, 1] and right_j = [x_j, 1, a_j], the product of
-    left_i and right_j is (R² - |x_i - x_j|²)/2.
+    ``single`` is for products in single precision, in the unit R² = 1.
     """
-
-    X: Array
-    left: NDArray[np.floating[Any]]
-    right: NDArray[np.floating[Any]]  # a column for each row
-    norms: Array  # |x|², in the unit of the products
-    reach: float  # R², likewise
-
-    @classmethod
-    def of(cls, X: Array, max_distance2: float, single: bool) -> ReachRows:
-        """Make rows ready; ``single`` for products in single precision, in the unit R² = 1."""
-        scaled, reach = X, max_distance2
-        if single:
-            scaled, reach = X / np.sqrt(max_distance2), 1.0
-        norms = squared_norms(scaled)
-        dtype = np.float32 if single else np.float64
-        left = np.empty((len(X), X.shape[1] + 2), dtype)
-        right = np.empty((X.shape[1] + 2, len(X)), dtype)
-        left[:, :-2], left[:, -2], left[:, -1] = scaled, 0.25 * reach - 0.5 * norms, 1.0
-        right[:-2], right[-2], right[-1] = left[:, :-2].T, 1.0, left[:, -2]
-        return cls(X, left, right, norms, reach)
+    if single:
+        return ReadyRows.of(X, float(1.0 / np.sqrt(max_distance2)), 0.5, np.float32)
+    return ReadyRows.of(X, 1.0, 0.5 * max_distance2)
 
 
 def product_rounding(n_features: int, eps: float, norms: float, reach: float) -> float:
-    """Return a bound of the rounding of (R² - |x - y|²)/2 as a product of length B + 2.
-
-    The products of the entries sum to |x|² + |y|² + R²/2 at most in absolute value; each of B + 2
-    additions, and each conversion, loses eps/2 of that at most.
-    """
+    """Return a bound of the rounding of (R² - |x - y|²)/2 as a product of length B + 2."""
+    # The products of the entries sum to |x|² + |y|² + R²/2 at most in absolute value; each of B + 2
+    # additions, and each conversion, loses eps/2 of that at most.
     return (n_features + 8) * eps * (norms + reach)
 
 
@@ -624,20 +588,16 @@ def decide(within: Mask, doubtful: Labels, X: Array, Y: Array, max_distance2: fl
 
 @np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use
 def certain_tile(
-    rows: ReachRows, columns: ReachRows, r: slice, c: slice, space: Space
+    rows: ReadyRows, columns: ReadyRows, r: slice, c: slice, space: Space
 ) -> tuple[Mask, Labels]:
-    """Return which pairs are within reach whatever the rounding, and the places of doubtful ones.
-
-    Places are counted row by row; the pairs stand in memory that the next tile uses again.
-    """
+    """Return which pairs are surely within reach, and the places of doubtful ones, by rows."""
     left, right = rows.left[r], columns.right[:, c]
     norms = float(rows.norms[r].max() + columns.norms[c].max())
     eps = float(np.finfo(left.dtype).eps)
-    rounding = product_rounding(rows.X.shape[1], eps, norms, rows.reach)
+    rounding = product_rounding(rows.X.shape[1], eps, norms, 2.0 * rows.constant)
     bounds = np.array([rounding, -rounding], left.dtype)[:, None, None]
     masks = space.take("masks", (2, len(left), right.shape[1]), np.bool_)
-    for part, found in products(left, right, COMPARED, space):
-        np.greater_equal(found, bounds, out=masks[:, part])
+    np.greater_equal(products(left, right, space), bounds, out=masks)
     within, possible = masks.reshape(2, -1)
     if within.size % 64:
         return masks[0], np.flatnonzero(within != possible)
@@ -665,9 +625,5 @@ def weigh_columns(within: Mask, weight: Array | None) -> AnyArray:
     """Return the weight within reach of every column of a tile; None stands for ones."""
     if weight is not None:
         return np.asarray(weight @ within)
-    n_rows, n_columns = within.shape
-    rows = min(n_rows, 240)  # at most 255, which is as far as bytes count
-    if n_rows % rows:
-        return np.asarray(np.add.reduce(within.view(np.uint8), axis=0, dtype=np.intp))
-    parts = within.view(np.uint8).reshape(n_rows // rows, rows, n_columns)
-    return np.asarray(np.add.reduce(parts, axis=1, dtype=np.uint8).sum(axis=0, dtype=np.intp))
+    counts = np.uint8 if len(within) <= 255 else np.intp
+    return np.asarray(np.add.reduce(within.view(np.uint8), axis=0, dtype=counts))

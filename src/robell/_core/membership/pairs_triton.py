@@ -225,11 +225,9 @@ def _one_minus_exp2(e, SERIES: tl.constexpr):
 
 @triton.jit
 def _one_minus_exp(t):
-    """Return 1 - exp(-t), t >= 0, in double precision: 1 - 2^-k (1 + (e^r - 1)), r = k ln 2 - t.
-
-    Within 1e-14; the series of (e^r - 1) / r leaves 1e-14 at |r| = ln 2 / 2. Rounding to the
-    nearest whole number k: 1.5 * 2^52 added pushes all binary places after the point out.
-    """
+    """Return 1 - exp(-t), t >= 0, in double precision: 1 - 2^-k (1 + (e^r - 1)), r = k ln 2 - t."""
+    # Within 1e-14; the series of (e^r - 1) / r leaves 1e-14 at |r| = ln 2 / 2. Rounding to the
+    # nearest whole number k: 1.5 * 2^52 added pushes all binary places after the point out.
     t = tl.minimum(t, 700.0)
     shifted = t * 1.4426950408889634 + 6755399441055744.0
     bits = shifted.to(tl.int64, bitcast=True)  # its last bits are k

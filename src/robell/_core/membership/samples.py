@@ -85,11 +85,9 @@ def column_multipliers(seed: int, n_features: int) -> Keys:
 
 
 def row_keys(X: Array, seed: int) -> Keys:
-    """Return the key of every row: a 64-bit hash of its numbers' bits.
-
-    Each number's bits are stirred, multiplied by an odd number of its column and summed modulo
-    2⁶⁴; splitmix64's finisher stirs the sum.
-    """
+    """Return the key of every row: a 64-bit hash of its numbers' bits."""
+    # Each number's bits are stirred, multiplied by an odd number of its column and summed modulo
+    # 2⁶⁴; splitmix64's finisher stirs the sum.
     bits = (np.ascontiguousarray(X) + 0.0).view(np.uint64)  # + 0.0: the two zeros are one number
     # Short numbers (1.0, 2.5) end in dozens of zero bits, which a product would keep: fold first.
     bits ^= bits >> np.uint64(FOLD_SHIFTS[0])
@@ -109,7 +107,12 @@ def add_rows(
     """Return the reservoir after it has seen more rows, their weights positive."""
     if keys is None:
         keys = row_keys(X, reservoir.seed)
-    enters = keys <= _largest_keys(reservoir)[labels]
+    n_classes = len(reservoir.dropped)
+    largest = np.full(n_classes, np.iinfo(np.uint64).max)  # key that may still enter
+    counts = np.bincount(reservoir.labels, minlength=n_classes)
+    full = counts >= reservoir.capacity
+    largest[full] = reservoir.keys[np.cumsum(counts)[full] - 1]
+    enters = keys <= largest[labels]
     dropped = reservoir.dropped
     if not enters.all():
         dropped = dropped.copy()
@@ -119,8 +122,8 @@ def add_rows(
         set_aside = (*set_aside, (X[enters], labels[enters], weight[enters], keys[enters]))
     more = replace(reservoir, dropped=dropped, set_aside=set_aside)
     waiting = sum(len(chunk[1]) for chunk in set_aside)
-    full = len(set_aside) >= CHUNKS_SET_ASIDE or waiting >= ROWS_SET_ASIDE
-    return settle(more) if full else more
+    is_much = len(set_aside) >= CHUNKS_SET_ASIDE or waiting >= ROWS_SET_ASIDE
+    return settle(more) if is_much else more
 
 
 def merge_reservoirs(a: Reservoir, b: Reservoir) -> Reservoir:
@@ -128,39 +131,27 @@ def merge_reservoirs(a: Reservoir, b: Reservoir) -> Reservoir:
     if a.seed != b.seed:
         raise ValueError("reservoirs of different seeds cannot be merged")
     a, b = settle(a), settle(b)
+    dropped, capacity = a.dropped | b.dropped, min(a.capacity, b.capacity)
     other = (b.rows, b.labels, b.weight, b.keys)
-    both = replace(
-        a,
-        dropped=a.dropped | b.dropped,
-        capacity=min(a.capacity, b.capacity),
-        set_aside=(other,),
-    )
-    return settle(both)
+    return settle(replace(a, dropped=dropped, capacity=capacity, set_aside=(other,)))
 
 
 def settle(reservoir: Reservoir) -> Reservoir:
     """Sort in the rows set aside: add up copies, keep each class's smallest keys."""
     if not reservoir.set_aside:
         return reservoir
-    kept = (reservoir.rows, reservoir.labels, reservoir.weight, reservoir.keys)
-    rows, labels, weight, keys = (
-        np.concatenate(parts) for parts in zip(kept, *reservoir.set_aside, strict=True)
-    )
+    settled = (reservoir.rows, reservoir.labels, reservoir.weight, reservoir.keys)
+    chunks = zip(settled, *reservoir.set_aside, strict=True)
+    rows, labels, weight, keys = map(np.concatenate, chunks)
     order, first = _distinct(rows, labels, keys)
     weight = np.add.reduceat(weight[order], np.flatnonzero(first)) if len(order) else weight
     order = order[first]
-    sorted_in = replace(
-        reservoir,
-        rows=rows[order],
-        labels=labels[order],
-        weight=weight,
-        keys=keys[order],
-        set_aside=(),
-    )
-    return _cut_to_capacity(sorted_in)
+    kept: dict[str, Any] = {"rows": rows[order], "labels": labels[order], "keys": keys[order]}
+    return _cut_to_capacity(replace(reservoir, **kept, weight=weight, set_aside=()))
 
 
 def _cut_to_capacity(reservoir: Reservoir) -> Reservoir:
+    """Return the reservoir with as many rows of each class as it may keep, those of small keys."""
     labels = reservoir.labels
     # The rank of a row within its class: how far it stands from the class's first row.
     rank = np.arange(len(labels)) - np.searchsorted(labels, labels)
@@ -169,45 +160,23 @@ def _cut_to_capacity(reservoir: Reservoir) -> Reservoir:
         return reservoir
     dropped = reservoir.dropped.copy()
     dropped[labels[~keep]] = True
-    return replace(
-        reservoir,
-        rows=reservoir.rows[keep],
-        labels=labels[keep],
-        weight=reservoir.weight[keep],
-        keys=reservoir.keys[keep],
-        dropped=dropped,
-    )
+    names = ("rows", "labels", "weight", "keys")
+    kept: dict[str, Any] = {name: getattr(reservoir, name)[keep] for name in names}
+    return replace(reservoir, **kept, dropped=dropped)
 
 
 def _distinct(rows: Array, labels: Labels, keys: Keys) -> tuple[Labels, Mask]:
     """Return an order by class, key and content, and which rows in it are not copies."""
-    order = np.lexsort((keys, labels))
-    same = _same_key(labels, keys, order)
-    before, after = order[:-1][same], order[1:][same]
-    if same.any() and not np.array_equal(rows[before], rows[after]):
-        # Different rows of equal keys: as good as never, but then content decides.
-        order = np.lexsort((*rows.T[::-1], keys, labels))
-        same = _same_key(labels, keys, order)
-        same &= (rows[order[:-1]] == rows[order[1:]]).all(axis=1)
-    first = np.ones(len(order), bool)
-    first[1:] = ~same
-    return order, first
-
-
-def _same_key(labels: Labels, keys: Keys, order: Labels) -> Mask:
-    labels, keys = labels[order], keys[order]
-    return np.asarray((labels[1:] == labels[:-1]) & (keys[1:] == keys[:-1]))
-
-
-def _largest_keys(reservoir: Reservoir) -> Keys:
-    """Return the largest key that may still enter each class."""
-    n_classes = len(reservoir.dropped)
-    largest = np.full(n_classes, np.iinfo(np.uint64).max)
-    sizes = np.bincount(reservoir.labels, minlength=n_classes)
-    last = np.cumsum(sizes) - 1
-    full = sizes >= reservoir.capacity
-    largest[full] = reservoir.keys[last[full]]
-    return largest
+    # Different rows of equal keys are as good as never there; then content decides.
+    for columns in ((keys, labels), (*rows.T[::-1], keys, labels)):
+        order = np.lexsort(columns)
+        before, after = order[:-1], order[1:]
+        same = (labels[before] == labels[after]) & (keys[before] == keys[after])
+        equal = (rows[before[same]] == rows[after[same]]).all(axis=1)
+        if equal.all():
+            break
+    same[same] = equal
+    return order, np.append(np.ones(min(1, len(order)), bool), ~same)
 
 
 def find_rows(reservoir: Reservoir, X: Array, labels: Labels, keys: Keys) -> Labels:
@@ -215,28 +184,22 @@ def find_rows(reservoir: Reservoir, X: Array, labels: Labels, keys: Keys) -> Lab
     places = np.full(len(X), -1, np.intp)
     for c in np.unique(labels):
         start, stop = np.searchsorted(reservoir.labels, [c, c + 1])
-        if start == stop:
-            continue
         mine = np.flatnonzero(labels == c)
         at = start + np.searchsorted(reservoir.keys[start:stop], keys[mine])
         # Different rows of one key stand side by side; one of them may be the row looked for.
-        open_ = np.ones(len(mine), bool)
-        while True:
-            open_ &= at < stop
-            open_[open_] = reservoir.keys[at[open_]] == keys[mine[open_]]
-            if not open_.any():
-                break
-            tried = np.flatnonzero(open_)
-            equal = (reservoir.rows[at[tried]] == X[mine[tried]]).all(axis=1)
-            places[mine[tried[equal]]] = at[tried[equal]]
-            open_[tried[equal]] = False
-            at[tried[~equal]] += 1
+        while len(mine):
+            mine, at = mine[at < stop], at[at < stop]
+            same = reservoir.keys[at] == keys[mine]
+            mine, at = mine[same], at[same]
+            equal = (reservoir.rows[at] == X[mine]).all(axis=1)
+            places[mine[equal]] = at[equal]
+            mine, at = mine[~equal], at[~equal] + 1
     return places
 
 
 # -- A sample of a table of any size: as many rows as a budget allows, shared out to the classes
 # A class of n_c distinct rows keeps the min(n_c, L) of them with the smallest keys
-# (:mod:`robell._core.membership.samples`), where the level L is the largest with
+# where the level L is the largest with
 #
 #     Σ_c min(n_c, L) ≤ budget.
 #
@@ -270,10 +233,8 @@ class RowSample:
         return class_sizes(self.reservoir.labels, len(self.sizes), self.reservoir.weight)
 
     def row_weights(self) -> Array:
-        """Return weights of the rows kept: classes as frequent as among all rows, the sum as kept.
-
-        A row of class c with multiplicity m weighs m (n_c / k_c) (Σ k / Σ n), of n_c rows k_c kept.
-        """
+        """Return weights of the rows kept, by which classes are as frequent as among all rows."""
+        # A row of class c weighs m (n_c / k_c) (Σ k / Σ n), k_c rows kept of n_c.
         weight = self.reservoir.weight
         if self.complete:
             return weight
@@ -350,10 +311,7 @@ def draw_keyed(
     most: int = 0,
     threads: Threads = NO_THREADS,
 ) -> KeyedRows | None:
-    """Draw at most so many distinct rows of all classes together; None where all may stay.
-
-    All may stay up to ``most`` rows, or the budget where that is more.
-    """
+    """Draw at most so many distinct rows of all classes together; None where all may stay."""
     if len(X) <= max(budget, most):
         return None
     keys = ordered_keys(X, seed, threads)
@@ -366,16 +324,14 @@ def draw_keyed(
     largest = beside(
         np.array([int(d[k - 1]) for d, k in zip(distinct, kept.tolist(), strict=True)]), X
     )
-    places = namespace(keys).where(keys <= largest[labels])[0]
+    chosen = keys <= largest[labels]
+    places = namespace(keys).where(chosen)[0]
     of_place, counted = labels[places], weight[places]
-    sizes, chosen = _sizes(weight, labels, n_classes), _sizes(counted, of_place, n_classes)
-    factor = beside(sizes / chosen * (chosen.sum() / sizes.sum()), X)
+    of_classes = (labels == c for c in range(n_classes))
+    pairs = [(float(weight[c].sum()), float(weight[c & chosen].sum())) for c in of_classes]
+    sizes, drawn = np.array(pairs).T
+    factor = beside(sizes / drawn * (drawn.sum() / sizes.sum()), X)
     return KeyedRows(places, counted * factor[of_place], keys)
-
-
-def _sizes(weight: Any, labels: Any, n_classes: int) -> Any:
-    """Return the weight of every class, on the host."""
-    return np.array([float(weight[labels == c].sum()) for c in range(n_classes)])
 
 
 def ordered_keys(X: Any, seed: int, threads: Threads = NO_THREADS) -> Any:

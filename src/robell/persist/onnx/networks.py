@@ -7,7 +7,7 @@ family is covered, whatever its rows, weights or penalty were.
 from __future__ import annotations
 
 from functools import reduce
-from operator import add
+from operator import add, matmul
 
 import numpy as np
 
@@ -54,11 +54,6 @@ def network_scores(graph, model, X):
     beta = np.asarray(model._output_weights())
     if isinstance(model, BaseRVFLClassifier) and len(model.classes_) == 2:
         beta = beta[:, 1:] - beta[:, :1]
-    return _features_of(model)(graph, model, X, beta)
-
-
-def _features_of(model):
-    """Return what writes the features of a model times its output weights."""
     from robell.models.complex_valued import ComplexRVFLClassifier
     from robell.models.deep import DeepLayers
     from robell.models.multi_view import MultiViewRVFLClassifier
@@ -71,14 +66,16 @@ def _features_of(model):
         NeuroFuzzyRVFLClassifier._features: _fuzzy,
         MultiViewRVFLClassifier._features: _views,
         KernelRVFLPlusClassifier._features: _kernel,
-        DeepLayers._features: _deep,
+        DeepLayers._features: lambda graph, model, X, beta: _products(  # [1 x h_1 ... h_L] β
+            model, beta, (X, model.n_features_in_), *_chain(graph, model, X)
+        ),
         ComplexRVFLClassifier._features: _complex,
     }
     if type(model)._features not in makers:
         raise NotConvertible(
             f"{type(model).__name__} has no ONNX form: its features are made in a way of their own"
         )
-    return makers[type(model)._features]
+    return makers[type(model)._features](graph, model, X, beta)
 
 
 def _products(model, beta, *parts):
@@ -147,11 +144,6 @@ def _chain(graph, model, X):
     return outputs
 
 
-def _deep(graph, model, X, beta):
-    """[1 x h_1 ... h_L] β."""
-    return _products(model, beta, (X, model.n_features_in_), *_chain(graph, model, X))
-
-
 def _votes(graph, model, X):
     """Return the shares of the layers that vote for each class."""
     n_classes, votes = len(model.classes_), []
@@ -173,12 +165,12 @@ def _complex(graph, model, X, beta):
     n_bias, n_inputs = int(model.output_bias), len(W)
     rest = beta[n_bias:]
     if model.augmented:  # columns [Re z, Im z, Re h_1, Im h_1, ...]
-        of_z = rest[:n_inputs], rest[n_inputs : 2 * n_inputs]
-        of_h = rest[2 * n_inputs :: 2], rest[2 * n_inputs + 1 :: 2]
+        of_parts = np.split(rest[: 2 * n_inputs], 2) + [rest[2 * n_inputs + k :: 2] for k in (0, 1)]
     else:  # Re(zβ) = Re z Re β - Im z Im β
-        of_z = rest[:n_inputs].real, -rest[:n_inputs].imag
-        of_h = rest[n_inputs:].real, -rest[n_inputs:].imag
-    total = real @ of_z[0] + imaginary @ of_z[1] + H_real @ of_h[0] + H_imaginary @ of_h[1]
+        z, h = rest[:n_inputs], rest[n_inputs:]
+        of_parts = [z.real, -z.imag, h.real, -h.imag]
+    parts = real, imaginary, H_real, H_imaginary
+    total = reduce(add, map(matmul, parts, of_parts))
     return total + np.real(beta[:1]) if n_bias else total
 
 

@@ -19,10 +19,7 @@ from robell._tools.files import FileError
 
 
 class NotConvertible(FileError):
-    """A part of a model that has no ONNX form here; the text is one line that says which.
-
-    ``columns`` are those that the graph could do without; a command says so by its option.
-    """
+    """A part of a model has no ONNX form; ``columns`` are those that a graph could do without."""
 
     def __init__(self, text: str, columns: Sequence[str] = ()) -> None:
         super().__init__(f"{text} without={list(columns)!r}" if columns else text)
@@ -35,43 +32,31 @@ class NotConvertible(FileError):
         )
 
 
+def _operator(kind: str) -> Callable[..., Value]:
+    """Return a method of a value that writes a node of it and of what stands behind the sign."""
+
+    def write(value: Value, *others: Any) -> Value:
+        return value.graph.node(kind, value, *others)
+
+    return write
+
+
 class Value:
     """A value in a graph; an operation with another one, an array or a number writes a node."""
 
     __array_ufunc__ = None  # an array before the operator leaves it to the methods below
+    __add__, __sub__, __mul__, __truediv__ = map(_operator, ("Add", "Sub", "Mul", "Div"))
+    __neg__, __or__ = map(_operator, ("Neg", "Or"))
+    __gt__, __ge__ = map(_operator, ("Greater", "GreaterOrEqual"))
 
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
 
-    def __add__(self, other: Any) -> Value:
-        return self.graph.node("Add", self, other)
-
-    def __sub__(self, other: Any) -> Value:
-        return self.graph.node("Sub", self, other)
-
     def __rsub__(self, other: Any) -> Value:
         return self.graph.node("Sub", other, self)
 
-    def __mul__(self, other: Any) -> Value:
-        return self.graph.node("Mul", self, other)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self.graph.node("Div", self, other)
-
     def __matmul__(self, weights: Any) -> Value:
         return self.graph.node("MatMul", self, np.asarray(weights, np.float64))
-
-    def __neg__(self) -> Value:
-        return self.graph.node("Neg", self)
-
-    def __gt__(self, other: Any) -> Value:
-        return self.graph.node("Greater", self, other)
-
-    def __ge__(self, other: Any) -> Value:
-        return self.graph.node("GreaterOrEqual", self, other)
-
-    def __or__(self, other: Any) -> Value:
-        return self.graph.node("Or", self, other)
 
 
 class Graph:
@@ -110,11 +95,9 @@ class Graph:
         return Value(self, output)
 
     def probabilities_of(self, model, X):
-        """Return what ``predict_proba`` of a classifier gives, by skl2onnx's own converters.
-
-        A forest sees its rows in single precision, as in scikit-learn: a number that stands on a
-        threshold would otherwise go the other way.
-        """
+        """Return what ``predict_proba`` of a classifier gives, by skl2onnx's own converters."""
+        # A forest sees its rows in single precision, as in scikit-learn: a number that stands on a
+        # threshold would otherwise go the other way.
         from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType
         from skl2onnx.sklapi import CastTransformer
 

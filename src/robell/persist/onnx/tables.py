@@ -20,10 +20,7 @@ FAR_OUT = 1e100  # from where on asinh is a logarithm to the last digit, and squ
 
 
 def encoder_inputs(encoder):
-    """Return name, kind ("number" or "text") and how it is fed of each column that is needed.
-
-    Raise where a column has no graph and is not held at its usual value (``held_`` names those).
-    """
+    """Return name, kind ("number" or "text") and how it is fed of each column that is needed."""
     held = getattr(encoder, "held_", ())
     plans = [plan for plan in encoder.plans_ if plan["name"] not in held]
     counting = [plan for plan in plans if plan.get("words", {}).get("hashes") is not None]
@@ -56,10 +53,7 @@ def _fed(plan):
 
 
 def encoded_columns(graph, encoder, columns):
-    """Return the encoded columns; ``columns`` gives the cells of each plan, (n, 1), or None.
-
-    All numbers go through the graph side by side; at the end the columns are put in order.
-    """
+    """Return the encoded columns; ``columns`` gives the cells of each plan, (n, 1), or None."""
     encoder_inputs(encoder)
     held = getattr(encoder, "held_", ())
     starts = np.cumsum([0, *(len(plan["names"]) for plan in encoder.plans_)])
@@ -67,25 +61,23 @@ def encoded_columns(graph, encoder, columns):
     order: list[int] = []
     numeric: list[int] = []
     for place, plan in enumerate(encoder.plans_):
+        if plan["name"] not in held and _kind(plan) == "number":
+            numeric.append(place)
+            continue
+        order += range(starts[place], starts[place + 1])
         if plan["name"] in held:
             fed = next(cells for cells in columns if cells is not None)
             usual = encoder.centre_[None, starts[place] : starts[place + 1]]
             parts.append(graph.node("Expand", usual, graph.node("Shape", fed)))
-            order += range(starts[place], starts[place + 1])
-        elif _kind(plan) == "number":
-            numeric.append(place)
         else:
             parts += _categories(graph, plan, columns[place])
-            order += range(starts[place], starts[place + 1])
     if numeric:
         plans = [encoder.plans_[place] for place in numeric]
         cells = [graph.to_double(columns[place]) for place in numeric]
         found, places = _numbers(graph, plans, graph.beside(*cells), starts[numeric])
         parts, order = parts + found, order + places
     whole = graph.beside(*parts)
-    if order == sorted(order):
-        return whole
-    return graph.columns(whole, np.argsort(order))
+    return whole if order == sorted(order) else graph.columns(whole, np.argsort(order))
 
 
 def _numbers(graph, plans, values, starts):
@@ -97,7 +89,10 @@ def _numbers(graph, plans, values, starts):
     places: list[int] = []
     ends = starts.copy()  # where the next column of each plan stands
 
-    def take(having, part):
+    def some(values):
+        return values if len(having) == len(plans) else graph.columns(values, having)
+
+    def take(part):
         parts.append(part)
         places.extend(int(ends[k]) for k in having)
         ends[having] += 1
@@ -106,29 +101,24 @@ def _numbers(graph, plans, values, starts):
         having = [k for k, plan in enumerate(plans) if plan["value"]]
         having = [k for k in having if bool(plans[k].get("tails")) == is_long]
         if having:
-            known = _some(graph, filled, having, plans)
+            known = some(filled)
             known = _drawn_in(graph, known, plans, having) if is_long else known
-            take(having, _scaled(graph, known, plans, having))
+            take(_scaled(graph, known, plans, having))
     having = [k for k, plan in enumerate(plans) if plan.get("missing")]
     if having:
         words = [_standardised(np.array([0.0, 1.0]), plans[k]["missing"]) for k in having]
         is_there, is_gone = np.array(words).T[:, None, :]
-        take(having, graph.node("Where", _some(graph, gone, having, plans), is_gone, is_there))
+        take(graph.node("Where", some(gone), is_gone, is_there))
     having = [k for k, plan in enumerate(plans) if plan.get("circle")]
     if having:
-        days, absent = (_some(graph, one, having, plans) for one in (filled, gone))
+        days, absent = some(filled), some(gone)
         lengths = np.array([[float(plans[k]["circle"]) for k in having]])
         if (lengths != 1.0).any():  # times of day are in hours
             days = days / lengths
         angle = (days - graph.node("Floor", days)) * np.full((1, len(having)), 2.0 * np.pi)
         for found in (graph.node("Sin", angle), graph.cos(angle)):
-            take(having, graph.node("Where", absent, 0.0, found))
+            take(graph.node("Where", absent, 0.0, found))
     return parts, places
-
-
-def _some(graph, values, having, plans):
-    """Return some of the columns."""
-    return values if len(having) == len(plans) else graph.columns(values, having)
 
 
 def _drawn_in(graph, values, plans, having):
@@ -182,7 +172,11 @@ def _categories(graph, plan, cells):
 def _words(graph, plan, cells):
     """Yield (v / |v|) A - c, v the rarities of the common words, and how often the text occurs."""
     if plan["axes"] is not None:
-        yield _axes(graph, plan, cells)
+        patterns = map(word_pattern, plan["tokens"].tolist())
+        found = [graph.node("RegexFullMatch", cells, pattern=pattern) for pattern in patterns]
+        weighted = graph.to_double(graph.beside(*found)) * plan["rarity"][None, :]
+        norm = graph.node("Sqrt", graph.over("ReduceSum", weighted * weighted))
+        yield (weighted / graph.node("Max", norm, 1e-300)) @ plan["axes"] - plan["centre"]
     if plan["hashes"] is not None:
         mean, deviation = plan["often"]
         scaled = (np.append(plan["logs"], 0.0) - mean) / deviation  # the last: of other texts
@@ -199,22 +193,10 @@ def _words(graph, plan, cells):
         yield graph.node("Gather", scaled, place, axis=0)
 
 
-def _axes(graph, plan, cells):
-    found = [
-        graph.node("RegexFullMatch", cells, pattern=word_pattern(token))
-        for token in plan["tokens"].tolist()
-    ]
-    weighted = graph.to_double(graph.beside(*found)) * plan["rarity"][None, :]
-    norm = graph.node("Sqrt", graph.over("ReduceSum", weighted * weighted))
-    return (weighted / graph.node("Max", norm, 1e-300)) @ plan["axes"] - plan["centre"]
-
-
 def word_pattern(token):
-    """Return a pattern for texts that hold a word or a number, in capitals or not.
-
-    A word is a run of letters, as ``tables/columns.py`` finds them in the text in small letters
-    (``str.casefold``, by which one sign may become several: ß is ss); a number is a run of digits.
-    """
+    """Return a pattern for texts that hold a word or a number, in capitals or not."""
+    # A word is a run of letters, as ``tables/columns.py`` finds them in the text in small letters,
+    # by which one sign may become several (``str.casefold``: ß is ss); a number is a run of digits.
     before, after, spellings = _folding()
     if token.isdecimal():
         before = after = r"[^\p{Nd}]"
