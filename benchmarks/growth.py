@@ -144,10 +144,10 @@ def wrapped(name, method=None):
     """Return what fits, or asks, a model around one of scikit-learn's."""
 
     def start(X, y, nodes):
-        from sklearn.linear_model import LogisticRegression, Ridge
+        from sklearn.linear_model import Ridge
+        from sklearn.naive_bayes import GaussianNB
 
-        is_number = "Regressor" in name
-        inner = Ridge() if is_number else LogisticRegression()
+        inner = Ridge() if "Regressor" in name else GaussianNB()
         model, data, _ = made(name, X, y, nodes, estimator=inner)
         if method is None:
             return lambda: model.fit(*data)
@@ -478,9 +478,9 @@ def measure_entry(name, sizes):
     call = ENTRIES[name][0](X, y, sizes["nodes"])
 
     def seconds():
-        start = time.process_time()
+        start = sum(os.times()[:4])  # of the processes it has started, too
         call()
-        return time.process_time() - start
+        return sum(os.times()[:4]) - start
 
     first = seconds()  # what it imports is loaded now
     tracemalloc.start()
