@@ -5,7 +5,6 @@ from own_models import blobs
 
 from robell.cli import main
 
-
 pytestmark = pytest.mark.usefixtures("jobs_here")
 
 
