@@ -86,7 +86,8 @@ PRODUCTS, PAIRS, PASSES = (1.0, 2.0, 2.0, 1.0), (2.0, 2.0, 2.0, 1.0), (1.0, 1.0,
 SPECTRA = (1.0, 3.0, 3.0, 1.0)
 CELLS, LABELS, JUDGED = (1.0, 1.0, None, None), (1.0, None, None, 1.0), (1.0, 2.0, None, 1.0)
 # Of arrays: products of columns, never pairs of rows.
-MEMORY = (1.0, 2.0, 2.0, 1.0)
+MEMORY, KERNEL = (1.0, 2.0, 2.0, 1.0), (2.0, 1.0, None, 1.0)  # the latter of KRVFL+ alone
+MEASURABLE = 0.01, 0.5  # seconds and megabytes below which a power says nothing
 
 
 def public(name):
@@ -132,7 +133,7 @@ def asked(name, method="predict", **settings):
     """Return what asks a fitted model; a few rows are enough to fit it."""
 
     def start(X, y, nodes):
-        few = slice(0, 1000)
+        few = slice(0, 500)
         model, data, more = made(name, X[few], y[few], nodes, **settings)
         model.fit(*data, **more)
         return lambda: getattr(model, method)(X)
@@ -460,12 +461,18 @@ CARRIERS = {
     "paper_grid",
 }
 SIZES = {"rows": (4000, 16000), "columns": (10, 40), "nodes": (50, 200), "classes": (3, 12)}
-SMALL = {"KernelRVFLPlusClassifier": (500, 2000), "compare_scores": (50, 200)}
+# Rows where time grows with their cube, of tables of scores, and where more than 4,096 rows of a
+# class make memberships approximate.
+ROWS = {
+    "KernelRVFLPlusClassifier": (500, 2000),
+    "compare_scores": (50, 200),
+    "RoBell, approximate": (20_000, 80_000),
+}
 
 
 def sizes_of(name):
-    """Return the sizes of an entry: fewer rows where time grows with their cube."""
-    rows = next((sizes for start, sizes in SMALL.items() if name.startswith(start)), None)
+    """Return the sizes of an entry, with the rows that are its own."""
+    rows = next((sizes for start, sizes in ROWS.items() if name.startswith(start)), None)
     return SIZES | ({"rows": rows} if rows else {})
 
 
@@ -520,17 +527,20 @@ def measure_entries(names):
     print("powers of seconds / megabytes in " + ", ".join(SIZES))
     for name in names or ENTRIES:
         first, *others = in_own_process("entry " + name, {})
+        memory = KERNEL if name == "KernelRVFLPlusClassifier.fit" else MEMORY
         cells = []
         for sizes, found, bound, most in zip(
-            sizes_of(name).values(), others, ENTRIES[name][1], MEMORY, strict=True
+            sizes_of(name).values(), others, ENTRIES[name][1], memory, strict=True
         ):
             if found is None:
                 cells.append("-")
                 continue
             powers = np.log(np.divide(found, first)) / np.log(sizes[1] / sizes[0])
             marks = [
-                "*" if power > asked + 0.2 else ""
-                for power, asked in zip(powers, (bound, most), strict=True)
+                "*" if power > asked + 0.2 and value > least else ""
+                for power, asked, value, least in zip(
+                    powers, (bound, most), found, MEASURABLE, strict=True
+                )
             ]
             cells.append(f"{powers[0]:.1f}{marks[0]} / {powers[1]:.1f}{marks[1]}")
         print(f"{name:40}{first[0]:7.3f} s{first[1]:6.0f} MB  {'  '.join(cells)}", flush=True)
