@@ -17,18 +17,18 @@ test: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 	$(BIN)/python -m pytest -q --doctest-modules src/robell --ignore=src/robell/_core/membership/pairs_triton.py
 
 test-torch: $(STAMP)
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
-	$(BIN)/python -m pytest -q -n auto tests/search/test_gpu.py tests/models/test_device.py tests/models/test_device_targets.py tests/models/test_device_noise.py
+	$(BIN)/python -m pytest -q -n auto --dist worksteal tests/search/test_gpu.py tests/models/test_device.py tests/models/test_device_targets.py tests/models/test_device_noise.py
 
 # Branch coverage of src, workers and runs of the command included; fails below 96 %.
 coverage: $(STAMP)
 	$(BIN)/python -m pip install --quiet --group coverage
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -q -n auto
+	$(BIN)/python -m coverage run -m pytest -q -n auto --dist worksteal
 	$(BIN)/python -m coverage run -m pytest -q --doctest-modules src/robell --ignore=src/robell/_core/membership/pairs_triton.py
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage html -q -d results/coverage

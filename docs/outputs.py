@@ -18,9 +18,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
+
+from robell.cli.main import main as robell_main
 
 ROOT = Path(__file__).parents[1]
 GUIDE = [
@@ -50,21 +53,28 @@ class Printed(NamedTuple):
 
 
 def run_command(line, folder):
-    """Run one line of a page as a shell would, with this interpreter and these sources."""
+    """Run one line of a page in a folder as a shell would, ours in this process; return its words.
+
+    What a process adds (its streams, its exit status) is tested where the command is.
+    """
     program, *arguments = shlex.split(line)
-    known = {"robell": ["-m", "robell.cli"], "python": []}
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OPENBLAS_NUM_THREADS": "1"}
-    result = subprocess.run(
-        [sys.executable, *known[program], *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment,
-    )
-    if result.returncode:
-        raise RuntimeError(f"{line}: {result.stdout}")
-    return result.stdout
+    if program == "python":
+        environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+        given = {"cwd": folder, "env": environment, "text": True, "check": True}
+        return subprocess.run([sys.executable, *arguments], stdout=subprocess.PIPE, **given).stdout
+    assert program == "robell", line
+    words = io.StringIO()
+    with (
+        contextlib.redirect_stdout(words),
+        contextlib.redirect_stderr(words),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("default")  # errors in tests
+        warnings.simplefilter("ignore", DeprecationWarning)
+        status = robell_main(arguments)
+    if status:
+        raise RuntimeError(f"{line}: {words.getvalue()}")
+    return words.getvalue()
 
 
 def outputs(page, folder):

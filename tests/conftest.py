@@ -5,13 +5,22 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Before NumPy is: the tests' matrices are small, and the threads of several test processes would
 # mostly wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import contextlib
+import multiprocessing
 import stat
+import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
+
+from robell.comparison import execute
+from robell.comparison.worker import BEGUN, Worker, answer_of
 
 settings.register_profile("robell", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("robell")
@@ -39,6 +48,53 @@ def null_device(tmp_path, monkeypatch):
         pytest.skip("this user could lose the null device, and may not make another to try it on")
     monkeypatch.setattr(os, "devnull", str(path))
     return str(path)
+
+
+class _JobsHere(Worker):
+    """A worker that carries out its jobs in a thread of this process, one job at a time.
+
+    What is sent, and what comes back, goes through a pipe as it does to another process.
+    """
+
+    one_at_a_time = threading.Lock()  # models may draw from the random numbers of the process
+
+    def _start(self):
+        self.answers, theirs = multiprocessing.Pipe()
+        self.thread = threading.Thread(target=self._serve, args=(theirs,), daemon=True)
+        self.thread.start()
+
+    def _serve(self, pipe):
+        with pipe, contextlib.suppress(EOFError, OSError):
+            while True:
+                task = pipe.recv()
+                pipe.send(BEGUN)
+                with self.one_at_a_time, threadpool_limits(1), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # here alone they are errors
+                    answer = answer_of(*task)
+                pipe.send(answer)
+
+    def stop(self):
+        self.answers.close()
+        self.thread.join()
+
+
+@pytest.fixture(scope="module")
+def jobs_here():
+    """Jobs of studies and comparisons in this process, whose records are those of other processes.
+
+    Starting a process takes longer than most jobs of the tests. What depends on processes (jobs
+    that hang or die, runs that are killed, numbers that are equal whatever process they come from)
+    is tested without it, in ``tests/comparison/test_engine.py`` and where studies are killed.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execute, "Worker", _JobsHere)
+        yield
+
+
+@pytest.fixture
+def jobs_in_processes(monkeypatch):
+    """Jobs in processes of their own, as users run them, in a module whose jobs are done here."""
+    monkeypatch.setattr(execute, "Worker", Worker)
 
 
 @pytest.fixture

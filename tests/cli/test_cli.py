@@ -30,6 +30,7 @@ from robell.cli.options import (
 from robell.cli.studies import protocols_for
 from robell.comparison.jobs import paper_split
 
+pytestmark = pytest.mark.usefixtures("jobs_here")
 ROOT = Path(__file__).parents[2]
 STATUSES = (OK, FAILED, 2, INCOMPLETE, ABOVE_LIMIT, CANNOT_TELL, DRIFTED, INTERRUPTED)
 

@@ -5,6 +5,8 @@ from own_models import blobs
 
 from robell.cli import main
 
+pytestmark = pytest.mark.usefixtures("jobs_here")
+
 
 def run(capsys, *arguments):
     status = main([str(argument) for argument in arguments])

@@ -23,6 +23,7 @@ from robell.comparison.archive import (
 )
 from robell.comparison.store import StudyError
 
+pytestmark = pytest.mark.usefixtures("jobs_here")
 COPIES = ("tables", "code")
 
 
@@ -63,6 +64,7 @@ def description(study, **changes):
     return json.dumps(read_archive(study).about | changes).encode()
 
 
+@pytest.mark.usefixtures("jobs_in_processes")  # other ones than those it was made in
 def test_every_score_is_equal_to_the_bit_with_their_code(study, tmp_path):
     found = run_again(study, out=tmp_path, run_their_code=True)
     assert set(found.agreement.values()) == {EQUAL}

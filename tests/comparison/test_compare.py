@@ -50,6 +50,7 @@ from robell.noise import flip_uniformly
 from robell.studies import study_in
 from robell.studies.label_noise.models import EVERY_MODEL
 
+pytestmark = pytest.mark.usefixtures("jobs_here")
 ROOT = Path(__file__).parents[2]
 
 
@@ -892,6 +893,7 @@ def test_equal_winners_are_all_named_on_the_page(tmp_path):
     assert page.count("one, same; Balanced accuracy, clean") == 2  # best mean, best average rank
 
 
+@pytest.mark.usefixtures("jobs_in_processes")
 def test_a_model_that_hangs_or_dies_is_ended_and_the_rest_goes_on(tmp_path):
     models = {"stuck": Odd("hang"), "deadly": Odd("die"), "bayes": GaussianNB()}
     found = compare(
@@ -941,7 +943,7 @@ def test_killed_and_started_again_it_comes_to_the_same_numbers(tmp_path):
     subprocess.run(command, env=environment, check=True)
     tables = {name: blobs(name) for name in ("a", "bb")}
     models = {"mine": GaussianNB(), "function": GaussianNB()}  # the same in less time
-    whole = tmp_path / "whole"
+    whole = tmp_path / "whole"  # in this process
     assert compare(tables, models, target="label", repeats=6, out=whole).summary.done == 24
 
     def scores(folder):

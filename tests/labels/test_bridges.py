@@ -26,10 +26,10 @@ IS_WRONG = np.arange(300) % 12 == 3
 FRAME["label"] = np.where(IS_WRONG, np.where(RIGHT == "ham", "spam", "ham"), RIGHT)
 
 
-@pytest.fixture
-def audited(tmp_path):
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
     """Return the path of a table, and its audit."""
-    path = tmp_path / "mails.csv"
+    path = tmp_path_factory.mktemp("audited") / "mails.csv"
     FRAME.to_csv(path, index=False)
     return path, audit(path, "label")
 

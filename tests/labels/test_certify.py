@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -45,13 +47,20 @@ def _filled(sample, right=RIGHT):
     return sheet
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
     """Return a folder with the table, its sample and the sheet filled in."""
-    FRAME.to_csv(tmp_path / "t.csv", index=False)
-    sample = certify(tmp_path / "t.csv", "label", rows=120, group="site", out=tmp_path)
-    _filled(sample).to_csv(tmp_path / "filled.csv", index=False)
-    return tmp_path
+    folder = tmp_path_factory.mktemp("drawn")
+    FRAME.to_csv(folder / "t.csv", index=False)
+    sample = certify(folder / "t.csv", "label", rows=120, group="site", out=folder)
+    _filled(sample).to_csv(folder / "filled.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def folder(drawn, tmp_path):
+    """Return a copy of that folder, to be changed."""
+    return Path(shutil.copytree(drawn, tmp_path / "drawn"))
 
 
 def test_the_sheet_does_not_lead():

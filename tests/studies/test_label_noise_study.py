@@ -36,6 +36,7 @@ from robell.studies.label_noise.jobs import (
 )
 from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED, build, require_packages
 
+pytestmark = pytest.mark.usefixtures("jobs_here")
 CHEAP = ["logistic", "rvfl"]
 
 
@@ -372,6 +373,7 @@ def test_svc_on_clean_labels_scores_what_an_independent_run_of_the_protocol_foun
 # -- execution -----------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("jobs_in_processes")
 def test_what_a_killed_run_left_is_gone_on_with_to_the_same_numbers(tmp_path):
     """The engine's own tests kill processes; here real jobs go through workers and the store.
 

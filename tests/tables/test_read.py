@@ -10,6 +10,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -281,3 +282,10 @@ def test_a_comma_that_means_another_thing_in_one_of_several_files_is_refused(tmp
             continue
         with pytest.raises(FileError, match=r"b\.csv: column 'x' would mean other numbers"):
             read_tables(paths, "y", **how)
+
+
+def test_a_table_of_arrow_is_refused_with_what_to_give():
+    table = pa.table({"a": [1.0, 2.0], "y": ["n", "y"]})
+    with pytest.raises(TypeError, match=r"a data frame of pandas or polars, .*; got Table"):
+        read_table(table, "y")
+    assert read_table(table.to_pandas(), "y").n_rows == 2

@@ -219,7 +219,8 @@ def arrow_errors(path):
 
 
 def _read_frame(frame, max_rows, seed, budget):
-    if not (hasattr(frame, "columns") and hasattr(frame, "shape")) or len(frame.shape) != 2:
+    is_frame = hasattr(frame, "columns") and hasattr(frame, "shape") and len(frame.shape) == 2
+    if not is_frame or hasattr(frame, "column_names"):  # the columns of Arrow's have no names
         raise TypeError(
             "data must be a path or a data frame of pandas or polars, such as pandas.DataFrame(X); "
             f"got {type(frame).__name__}"
