@@ -20,7 +20,7 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from robell.comparison import execute
-from robell.comparison.worker import BEGUN, Worker, answer_of
+from robell.comparison.execute import BEGUN, Worker, answer_of
 
 settings.register_profile("robell", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("robell")
