@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robell._core.array import Array, namespace
+from robell._core.array import Array, is_tensor, namespace
 
 # Blocks of about this many numbers stay in the second-level cache between the activation and the
 # Gram matrix, and bound the memory of fit and predict whatever the number of rows.
@@ -176,12 +176,13 @@ def relu(Z: Any) -> Any:
 
 def sigmoid(Z: Any) -> Any:
     """Return 1 / (1 + e⁻ᶻ)."""
-    xp = namespace(Z)
+    if is_tensor(Z):
+        return Z.sigmoid()
     out = -Z
     with np.errstate(over="ignore"):  # e⁻ᶻ = inf gives the right limit, 0
-        xp.exp(out, out=out)
+        np.exp(out, out=out)
     out += 1.0
-    return xp.reciprocal(out, out=out)
+    return np.reciprocal(out, out=out)
 
 
 def sin(Z: Any) -> Any:

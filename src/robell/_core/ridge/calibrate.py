@@ -58,12 +58,6 @@ def calibrated_probability(scores: Array, slope: float, offsets: Array) -> Array
     return np.asarray(softmax(slope * scores + t * offsets, axis=1))
 
 
-def smoothed_targets(T: Any, weight: Any) -> Any:
-    """Return Platt's targets: (n_k + 1)/(n_k + 2) for class k of a row, the rest shared equally."""
-    other = 1.0 / (T @ (weight @ T) + 2.0)[:, None]
-    return T * (1.0 - other) + (1.0 - T) * (other / (T.shape[1] - 1))
-
-
 def even_within_classes(total: Any, T: Any, multiplicity: Any) -> Any:
     """Return weights under which rows of a class count alike, and classes as in ``total``.
 
@@ -85,7 +79,9 @@ def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
     Newton's method on the likelihood of the smoothed targets of T (A, K), one-hot, and the prior;
     ``weight`` is the multiplicity of each row. All may be tensors: only sums leave the device.
     """
-    targets = smoothed_targets(T, weight)[:, 1:].T
+    # Platt's targets: (n_k + 1)/(n_k + 2) for the class of a row, the rest shared equally
+    other = 1.0 / (T @ (weight @ T) + 2.0)[:, None]
+    targets = (T * (1.0 - other) + (1.0 - T) * (other / (T.shape[1] - 1)))[:, 1:].T
     xp, contrast = namespace(scores), (scores[:, 1:] - scores[:, :1]).T
     theta = candidate = np.concatenate([[PRIOR.log_slope], np.zeros(T.shape[1] - 1)])
     ridge, least = 1e-12 * float(weight.sum()), np.inf

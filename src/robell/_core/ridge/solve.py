@@ -310,13 +310,19 @@ class System:
 
         ``factor`` maps rows of M to m_i G⁻¹m_iᵀ, so that h_i = w_i m_i G⁻¹m_iᵀ.
         """
-        scores, least = namespace(self.T).empty_like(self.T), [1.0]
+        xp, least = namespace(self.T), [1.0]
+        scores = xp.empty_like(self.T)
         for rows, M in self.design:
             h = factor.leverage(M)
             if w is not None:
                 h *= w[rows]
-            scores[rows] = leave_one_out((M @ beta).real, self.T[rows], h)
-            least.append((1.0 - h).min())
+            complement = 1.0 - h
+            least.append(complement.min())
+            # f_-i = (f_i - h_i t_i)/(1 - h_i) keeps its digits where C and so f are tiny. 1 - h_i is
+            # positive, except by rounding and for penalties that are not symmetric.
+            complement = xp.where(abs(complement) < EPS, EPS, complement)
+            missed = (M @ beta).real - h[:, None] * self.T[rows]
+            scores[rows] = missed / complement[:, None]
         return scores, min(map(float, least))  # in the end: a device is not waited for in between
 
     def rows(self, w: Any | None) -> Rows:
@@ -350,12 +356,30 @@ class System:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if self.further_penalty is not None and penalty > 0.0:
                 return _solve_lu(self, self.further_penalty, w, penalty, leave_out)
-            solution = None
-            if self.is_tall:
-                solution = _solve_primal(self, w, penalty, leave_out)
-            elif self.further_penalty is None:
-                solution = _solve_dual(self, w, penalty, leave_out)
-            return solution or _solve_svd(self, w, penalty, leave_out)
+            if not self.is_tall:
+                solution = None
+                if self.further_penalty is None:
+                    solution = _solve_dual(self, w, penalty, leave_out)
+                return solution or _solve_svd(self, w, penalty, leave_out)
+            # (MᵀWM + λI) β = MᵀWT, by singular values where it is singular to working precision
+            G, R = self.equations(w)
+            penalised = list(range(self.free, len(G)))
+            G[penalised, penalised] += penalty
+            factor = factor_spd(G, SINGULAR_BELOW if penalty > 0.0 else UNPENALISED_BELOW)
+            if factor is None:
+                return _solve_svd(self, w, penalty, leave_out)
+
+            def rest(beta: Any) -> Any:
+                products = self.residual_products(beta, w)
+                products[self.free :] -= penalty * beta[self.free :]
+                return products
+
+            beta, loo = factor.solve(R, rest), None
+            if leave_out:
+                loo, least = self.left_out_scores(factor, beta, w)
+                if penalty == 0.0 and least < ALONE:
+                    return _solve_svd(self, w, penalty, leave_out)
+            return RidgeSolution(beta, "primal", loo)
 
 
 # -- one solve -------------------------------------------------------------------------
@@ -377,30 +401,6 @@ def solve_ridge(
     ``further_penalty`` is Q, added to the identity in the penalty; of arrays only.
     """
     return System(design, T, w, further_penalty).solve(C, leave_out)
-
-
-def _solve_primal(
-    system: System, w: Any | None, penalty: float, leave_out: bool
-) -> RidgeSolution | None:
-    """Solve (MᵀWM + λI) β = MᵀWT; None where that is singular to working precision."""
-    G, R = system.equations(w)
-    penalised = list(range(system.free, len(G)))
-    G[penalised, penalised] += penalty
-    factor = factor_spd(G, SINGULAR_BELOW if penalty > 0.0 else UNPENALISED_BELOW)
-    if factor is None:
-        return None
-
-    def rest(beta: Any) -> Any:
-        products = system.residual_products(beta, w)
-        products[system.free :] -= penalty * beta[system.free :]
-        return products
-
-    beta, loo = factor.solve(R, rest), None
-    if leave_out:
-        loo, least = system.left_out_scores(factor, beta, w)
-        if penalty == 0.0 and least < ALONE:
-            return None
-    return RidgeSolution(beta, "primal", loo)
 
 
 def _solve_dual(
@@ -561,14 +561,6 @@ def _solve_lu(
         # The same identity as in the symmetric case: it only needs a change of rank one.
         loo, _ = system.left_out_scores(Inverse(inverse), beta, w)
     return RidgeSolution(beta, method, loo)
-
-
-def leave_one_out(scores: Any, T: Any, h: Any) -> Any:
-    """Return f_-i = (f_i - h_i t_i)/(1 - h_i), which keeps its digits where C and so f are tiny."""
-    complement = 1.0 - h
-    # Positive, except by rounding and for penalties that are not symmetric.
-    safe = namespace(T).where(abs(complement) < EPS, EPS, complement)
-    return (scores - h[:, None] * T) / safe[:, None]
 
 
 # -- C chosen by leaving rows out -------------------------------------------------------
