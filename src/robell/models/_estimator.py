@@ -82,7 +82,7 @@ from robell.models._validation import (
     TrainingRows,
     as_columns,
     check_labels_of_tensor,
-    check_rows_counted,
+    check_multiplicity,
     check_targets_of_tensor,
     check_tensor,
     draw_seed,
@@ -200,15 +200,17 @@ class Prepared(NamedTuple):
     samples: Any  # those of positive weight: TrainingRows, or TargetRows of numbers
     rows: Any  # what the ridge is fitted to, likewise
     T: np.ndarray  # targets of the rows: one-hot of classes
-    present: np.ndarray  # places of the samples among the rows given to fit
+    present: Any  # places of the samples among the rows given to fit: an array or a range
     n_given: int
     folds: Any = None  # those of ``folds_of``, where they are wanted more than once
 
     def in_order_given(self, values, absent):
         """Return values of the samples in the order of the rows given; ``absent`` for the rest."""
-        found = np.full(self.n_given, absent)
-        found[self.present] = values
-        return beside(found, self.samples.X)
+        if len(self.present) < self.n_given:
+            found = np.full(self.n_given, absent)
+            found[self.present] = values
+            values = found
+        return beside(values, self.samples.X)
 
 
 class FamilyMember(BaseEstimator):
@@ -254,9 +256,7 @@ class FamilyMember(BaseEstimator):
     _penalty_parameter: Annotated[Any, called_by_search] = None
     score: Annotated[Any, bypassed_by_search]  # scikit-learn's
 
-    # What the roots decide. Check what fit was given, and set what says what is predicted:
-    _check_training: Annotated[Any, called_by_search, bypassed_in_parts]
-    # What rows are fitted to, from labels or numbers, as one column for each target:
+    # What the roots decide. What rows are fitted to, from labels or numbers, a column each:
     _targets: Annotated[Any, called_by_search, bypassed_in_parts]
     # Whether leave-one-out scores are needed after the solution:
     _leaves_out: Annotated[Any, bypassed_by_search, bypassed_in_parts]
@@ -285,6 +285,51 @@ class FamilyMember(BaseEstimator):
                     raise ValueError(
                         f"{name} must be a number that a float can hold; got one of {bits:,} bits"
                     ) from None
+
+    @called_by_search
+    @bypassed_in_parts
+    def _check_training(self, X, y, sample_weight=None):
+        """Check what fit was given, and set classes_, or n_outputs_ where numbers are predicted."""
+        for name in ("n_samples_seen_", "n_samples_fitted_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        on_device, of_classes = uses_device(X, self), isinstance(self, ClassifierMixin)
+        if of_classes and not is_tensor(y):
+            require_labels(y)
+        with one_line_errors(self, X, y=None if of_classes else y):
+            if not on_device:
+                X, y = self._validate_training(X, y)
+            else:
+                X = check_tensor(self, X, reset=True)
+                check_y = check_labels_of_tensor if of_classes else check_targets_of_tensor
+                y = check_y(y, X)
+            if of_classes and not is_tensor(y):
+                check_classification_targets(y)
+        present: Any
+        if sample_weight is not None:
+            multiplicity = check_multiplicity(to_host(sample_weight), len(X))
+            counted, present = beside(multiplicity, X), np.flatnonzero(multiplicity)
+        else:  # nothing is looked for, and nothing sent to a device
+            multiplicity, present = np.broadcast_to(1.0, len(X)), range(len(X))
+            counted = namespace(X).ones_like(X[:, 0], dtype=namespace(X).float64)
+        rows: Any
+        all_count, classes = len(present) == len(X), None
+        if of_classes:
+            classes = to_host(namespace(y).unique(y if all_count else y[present]))
+            if len(classes) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs rows of at least two classes; y has one class, "
+                    f"{classes.tolist()[0]!r}"
+                )
+            self.classes_ = beside(classes, X) if is_tensor(y) else classes
+            labels = namespace(y).searchsorted(beside(classes, y), y)
+            rows = TrainingRows(X, beside(labels, X), counted)
+        else:
+            y = as_columns(y)
+            self.n_outputs_ = y.shape[1]
+            rows = TargetRows(X, beside(y, X), counted)
+        if not all_count:
+            rows = type(rows)(*(values[beside(present, X)] for values in rows))
+        return Given(X, y, multiplicity, present, rows, classes)
 
     @called_by_search
     @bypassed_in_parts
@@ -480,35 +525,6 @@ class FamilyMember(BaseEstimator):
 class FamilyClassifier(ClassifierMixin, FamilyMember):
     """The root of every classifier of the family."""
 
-    def _check_training(self, X, y, sample_weight=None):
-        """Check what fit was given, and set classes_; forget how many rows an earlier fit saw."""
-        for name in ("n_samples_seen_", "n_samples_fitted_"):
-            self.__dict__.pop(name, None)
-        on_device = uses_device(X, self)
-        if not is_tensor(y):
-            require_labels(y)
-        with one_line_errors(self, X):
-            if on_device:
-                X = check_tensor(self, X, reset=True)
-                y = check_labels_of_tensor(y, X)
-            else:
-                X, y = self._validate_training(X, y)
-            if not is_tensor(y):
-                check_classification_targets(y)
-        multiplicity, counted, present = check_rows_counted(sample_weight, X)
-        classes = to_host(namespace(y).unique(y if len(present) == len(X) else y[present]))
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of at least two classes; y has one class, "
-                f"{classes.tolist()[0]!r}"
-            )
-        self.classes_ = beside(classes, X) if is_tensor(y) else classes
-        labels = namespace(y).searchsorted(beside(classes, y), y)
-        rows = TrainingRows(X, beside(labels, X), counted)
-        if len(present) < len(X):
-            rows = TrainingRows(*(values[beside(present, X)] for values in rows))
-        return Given(X, y, multiplicity, present, rows, classes)
-
     @bypassed_by_search
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
         """Return the raw scores, linear in the one-hot targets.
@@ -583,7 +599,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
 
 def prepared_of(rows, T):
     """Return rows with their targets as a fit's slots want them, all of them present."""
-    return Prepared(rows, rows, T, np.arange(len(rows.X)), len(rows.X))
+    return Prepared(rows, rows, T, range(len(rows.X)), len(rows.X))
 
 
 def exists_with(parameter, method):
@@ -718,17 +734,10 @@ class BaseRVFLClassifier(FamilyClassifier):
         if self.calibrate:
             if scores is None and self._capabilities.calibrates_left_out:
                 scores = scores_of_folds(self, prepared)
-            self.calibration_slope_, self.calibration_offsets_ = self._calibration(
-                prepared.samples, prepared.T, total, scores
-            )
-
-    @bypassed_by_search
-    @bypassed_in_parts
-    def _calibration(self, samples, T, total, loo_scores):
-        """Return slope and offsets of the probabilities."""
-        weight = even_within_classes(total, T, samples.multiplicity)
-        slope, offsets = fit_calibration(loo_scores, T, weight)
-        return slope, beside(offsets, T)
+            multiplicity, T = prepared.samples.multiplicity, prepared.T
+            weight = total if total is multiplicity else even_within_classes(total, T, multiplicity)
+            self.calibration_slope_, offsets = fit_calibration(scores, T, weight)
+            self.calibration_offsets_ = beside(offsets, T)
 
     def _fit_weights(self, prepared):
         """Return the importance of every training row, or None for ones (slot: weights)."""
@@ -890,23 +899,6 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
 
     def _validate_training(self, X, y):
         return validate_data(self, X, y, multi_output=True, y_numeric=True, **ARRAY_CHECKS)
-
-    def _check_training(self, X, y, sample_weight=None):
-        """Check what fit was given, and set n_outputs_."""
-        on_device = uses_device(X, self)
-        with one_line_errors(self, X, y=y):
-            if on_device:
-                X = check_tensor(self, X, reset=True)
-                y = check_targets_of_tensor(y, len(X))
-            else:
-                X, y = self._validate_training(X, y)
-        multiplicity, counted, present = check_rows_counted(sample_weight, X)
-        targets = as_columns(y)
-        self.n_outputs_ = targets.shape[1]
-        rows = TargetRows(X, beside(targets, X), counted)
-        if len(present) < len(X):
-            rows = TargetRows(*(values[beside(present, X)] for values in rows))
-        return Given(X, targets, multiplicity, present, rows)
 
     def _targets(self, outcome):
         return outcome

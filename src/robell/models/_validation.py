@@ -15,7 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval
 
-from robell._core.array import beside, empty_beside, is_no_value, is_tensor, to_host
+from robell._core.array import is_no_value, is_tensor, to_host
 
 WHOLE_NUMBERS = ("int8", "int16", "int32", "int64", "uint8")  # of tensors
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
@@ -49,7 +49,7 @@ class Given(NamedTuple):
     X: np.ndarray
     y: np.ndarray  # or a tensor of whole numbers
     multiplicity: np.ndarray
-    present: np.ndarray  # places of the rows of positive weight
+    present: Any  # places of the rows of positive weight: an array, or the range of all
     rows: Any  # those rows: TrainingRows, or TargetRows of numbers
     classes: np.ndarray | None = None  # their labels, sorted; of classifiers
 
@@ -181,18 +181,6 @@ def check_multiplicity(sample_weight, n_rows):
     return weight
 
 
-def check_rows_counted(sample_weight, X):
-    """Return how often each row counts, as an array and beside X, and the places of those that do.
-
-    Where no weight is given nothing is looked for, and nothing sent to a device.
-    """
-    multiplicity = check_multiplicity(to_host(sample_weight), len(X))
-    if sample_weight is not None:
-        return multiplicity, beside(multiplicity, X), np.flatnonzero(multiplicity)
-    ones = empty_beside((len(X),), X).fill_(1.0) if is_tensor(X) else multiplicity
-    return multiplicity, ones, np.arange(len(X))
-
-
 def weights_of_part(sample_weight, n_rows):
     """Return the multiplicities of a part's rows, all of which may be absent."""
     if sample_weight is not None and not np.any(np.asarray(sample_weight) != 0):
@@ -279,9 +267,9 @@ def check_tensor(estimator, X, reset):
     return X
 
 
-def check_targets_of_tensor(y, n_rows):
+def check_targets_of_tensor(y, X):
     """Return the targets of rows on a device, as an array."""
-    y = np.asarray(to_host(y))
+    y, n_rows = np.asarray(to_host(y)), len(X)
     if y.ndim not in (1, 2) or len(y) != n_rows:
         raise ValueError(f"y must have shape ({n_rows},) or ({n_rows}, n_targets); got {y.shape}")
     return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")

@@ -84,7 +84,8 @@ class PrivilegedMixin(BaseRVFLClassifier):
         if privileged is None:
             return prepared
         rows, name = prepared.rows, type(self).__name__
-        Z = check_privileged(name, privileged, prepared.n_given)[prepared.present]
+        Z = check_privileged(name, privileged, prepared.n_given)
+        Z = Z if len(Z) == len(rows.X) else Z[prepared.present]
         self.privileged_mean_, self.privileged_scale_ = column_scales(Z, rows.multiplicity)
         with np.errstate(over="ignore"):
             Z = (Z - self.privileged_mean_) / self.privileged_scale_

@@ -14,6 +14,9 @@ from robell._core.array import Array, is_tensor, namespace
 # Gram matrix, and bound the memory of fit and predict whatever the number of rows.
 BLOCK_ELEMENTS = 1 << 17
 TENSOR_BLOCK_ELEMENTS = 1 << 24  # of tensors: a device wants more to do at a time
+# Of designs that are gone through again: all blocks are kept where that is quicker than to make
+# them again, which for arrays is while they stay in the cache.
+KEPT_ELEMENTS, KEPT_TENSOR_ELEMENTS = 1 << 20, 1 << 28
 
 # Everything random comes from one seed through streams of its own, so that no draw depends on how
 # many numbers another one took.
@@ -102,11 +105,9 @@ def design_matrix(
 
 
 class RowBlocks:
-    """A tall matrix of arrays or tensors that exists one block of rows at a time.
+    """A tall matrix, made one block of rows at a time; small ones, or with ``keep`` all, stay.
 
-    ``make_rows`` maps a slice of rows to those rows. Iterating yields ``(rows, block)``; iterating
-    again makes the blocks again, except that a matrix of a single block is made once and kept, and
-    with ``keep`` all blocks are.
+    ``make_rows`` maps a slice of rows to those rows. Iterating yields ``(rows, block)``.
     """
 
     def __init__(
@@ -126,6 +127,11 @@ class RowBlocks:
         self._step = rows_per_block(n_columns, tensors) * (2 if dtype == np.float32 else 1)
         self._keep = keep or n_rows <= self._step
         self._kept: dict[tuple[int, int], Any] = {}
+
+    def keep_if_small(self) -> None:
+        """Keep the blocks made from now on, where that is quicker than to make them again."""
+        most = KEPT_TENSOR_ELEMENTS if self.tensors else KEPT_ELEMENTS
+        self._keep |= self.n_rows * self.n_columns <= most
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
         for start in range(0, self.n_rows, self._step):

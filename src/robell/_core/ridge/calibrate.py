@@ -89,16 +89,16 @@ def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
     while True:
         Z = log_odds(candidate, contrast)
         top = xp.clip(xp.amax(Z, axis=0), 0.0, None)
-        log_sum = top + xp.log(xp.exp(-top) + xp.exp(Z - top).sum(axis=0))  # log(1/p_1)
-        surprise = log_sum - xp.einsum("ki,ki->i", targets, Z)
+        P = xp.exp(Z - top)
+        total = xp.exp(-top) + P.sum(axis=0)
+        surprise = top + xp.log(total) - xp.einsum("ki,ki->i", targets, Z)
         prior = 0.5 * PRIOR.precision * (candidate[0] - PRIOR.log_slope) ** 2
         value = float(weight @ surprise) + float(prior)
         if value <= least:
             theta, least = candidate, value
             if n_steps == MAX_STEPS:
                 break
-            P = xp.exp(Z - log_sum)
-            step, decrease = newton_step(theta, contrast, P, targets, weight, PRIOR, ridge)
+            step, decrease = newton_step(theta, contrast, P / total, targets, weight, PRIOR, ridge)
             if decrease <= LAST_DECREASE * value:
                 theta = theta - step
                 break

@@ -292,6 +292,7 @@ class System:
     ) -> None:
         self.design, self.T, self.w, self.further_penalty = design, T, w, further_penalty
         self.is_tall = design.n_rows >= design.n_columns
+        design.keep_if_small()  # for left-out scores and refinements
 
     def equations(self, w: Any | None) -> tuple[Any, Any]:
         """Return MᵀWM and MᵀWT."""
@@ -318,8 +319,8 @@ class System:
                 h *= w[rows]
             complement = 1.0 - h
             least.append(complement.min())
-            # f_-i = (f_i - h_i t_i)/(1 - h_i) keeps its digits where C and so f are tiny. 1 - h_i is
-            # positive, except by rounding and for penalties that are not symmetric.
+            # f_-i = (f_i - h_i t_i)/(1 - h_i) keeps its digits where C and so f are tiny.
+            # 1 - h_i is positive, except by rounding and for penalties that are not symmetric.
             complement = xp.where(abs(complement) < EPS, EPS, complement)
             missed = (M @ beta).real - h[:, None] * self.T[rows]
             scores[rows] = missed / complement[:, None]
