@@ -133,10 +133,7 @@ def is_no_value(value: Any) -> bool:
 
 
 def typical_distance(column: Any) -> Any:
-    """Return the median distance from their median of values other than it, 0 for a constant.
-
-    Unlike a range, it is not that of one outlier.
-    """
+    """Return the median distance from their median of values other than it, 0 for a constant."""
     xp = namespace(column)
     distance = abs(column - xp.median(column))
     distance = distance[distance > 0]

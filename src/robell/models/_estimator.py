@@ -13,11 +13,7 @@ and a subclass fills the slots it differs in:
     penalty Q     ``_fit_penalty``                   None, or a graph's matrix
     the ridge     ``_fit_ridge``                     how β, C and left-out scores are found
 
-What the targets t_i are is decided by a root (``BaseRVFLClassifier``, ``BaseRVFLRegressor``), which
-fills ``_check_training``, ``_targets``, ``_leaves_out`` and ``_use_left_out``.
-
-Tensors stay on their device: products are taken there, and only the system of the output weights
-and a few numbers a row come to the host.
+What the targets t_i are is decided by a root (``BaseRVFLClassifier``, ``BaseRVFLRegressor``).
 """
 
 from __future__ import annotations
@@ -98,11 +94,7 @@ PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a classifier can do beyond fitting arrays; asked for here and nowhere else.
-
-    A class declares its own in ``_capabilities``. Who wants something that is not declared refuses
-    by name; documentation and tests of the whole family read the same record.
-    """
+    """What a classifier can do beyond fitting arrays; asked for here and nowhere else."""
 
     streams: bool = False  # partial_fit and merge: rows that are seen once
     passes: bool = False  # fits in passes over files or over partitions on a cluster
@@ -167,12 +159,9 @@ def require_own_fit(estimator, what, called=()):
 
 
 def first_foreign(estimator, names):
-    """Return the first of the named methods that is not this package's own, or None.
-
-    ``names`` may be a mark. Looked up as Python does, on the object and then on its classes in
-    their order: a subclass elsewhere, a mixin and a function put in afterwards all count.
-    ``score`` is scikit-learn's.
-    """
+    """Return the first of the named methods that is not this package's own, or None."""
+    # Looked up as Python does, on the object and then on its classes in their order: a subclass
+    # elsewhere, a mixin and a function put in afterwards all count. ``score`` is scikit-learn's.
     if isinstance(names, str):
         names = marked(estimator.__class__, names)
     own_mixin = ClassifierMixin if isinstance(estimator, ClassifierMixin) else RegressorMixin
@@ -485,11 +474,7 @@ class FamilyMember(BaseEstimator):
     @bypassed_by_search
     @bypassed_in_parts
     def _fit_ridge(self, X, T, weights, further_penalty, leave_out, design=None):
-        """Choose C where that is asked for, and solve (slot: ridge).
-
-        Of rows without twins; weights None for ones. With ``leave_out``, scores of left-out rows
-        too. A ``design`` given stands for that of the rows.
-        """
+        """Choose C where that is asked for, and solve (slot: ridge)."""
         design = self._design(X) if design is None else design
         system, self.C_ = self._system(design, T, weights, further_penalty), self.C
         if self.C == "loo":
@@ -645,26 +630,20 @@ class BaseRVFLClassifier(FamilyClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
     coef_ : ndarray of shape (n_columns, n_classes)
         Output weights, without the constant's.
-    C_ : float
-        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
+    C_ : float
+        The C used.
     solver_ : {"primal", "dual", "svd"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     Examples
     --------
@@ -860,11 +839,7 @@ def scores_of_folds(model, prepared):
 
 
 class BaseRVFLRegressor(RegressorMixin, FamilyMember):
-    """The networks of one random layer and one ridge regression on targets that are numbers.
-
-    The output layer has a constant, which is not penalised: a shift of y shifts ``intercept_``
-    and nothing else, and a constant y is predicted as it is.
-    """
+    """The networks of one random layer and one ridge regression on targets that are numbers."""
 
     _parameter_constraints = {**FamilyMember._parameter_constraints, "intervals": ["boolean"]}
 
@@ -975,11 +950,10 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
 
 
 class LeftOutInFolds(BaseRVFLClassifier):
-    """Makes a model refit folds where others leave rows out; not for direct use.
+    """Makes a model refit folds where others leave rows out; not for direct use."""
 
-    For weights, or rows, made of the labels of all rows: what they are without one of them has no
-    closed form, and held fixed they know its label.
-    """
+    # For weights, or rows, made of the labels of all rows: what they are without one of them has no
+    # closed form, and held fixed they know its label.
 
     def _leaves_out(self):
         return False
@@ -1090,10 +1064,7 @@ def column_name(model, place):
 
 
 def warn_of_lost_columns(model, design, C):
-    """Warn where columns are too small beside the largest one to have a singular value left.
-
-    Not of columns so small that the penalty leaves nothing of them, such as saturated nodes.
-    """
+    """Warn where columns are too small beside the largest one to have a singular value left."""
     norms = np.zeros(design.n_columns)
     with np.errstate(over="ignore"):
         for _, M in design:

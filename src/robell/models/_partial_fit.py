@@ -288,17 +288,11 @@ def solve_from_sums(model, state):
 
 
 class Streaming(FamilyMember):
-    """What ``partial_fit`` and ``merge`` of classifiers and regressors share; not for direct use.
+    """What ``partial_fit`` and ``merge`` of all models share; not for direct use."""
 
-    An ordinary ``fit`` sets plain attributes. A stream forgets those in ``SOLVED`` with every part,
-    and finds them from its sums when one is first read: solving at every batch would cost more
-    than the batch, since probabilities alone need the scores of thousands of rows left out.
-
-    A kind of models says what is known after more rows (``_summed``, with keys of the rows in the
-    reservoir of a pass), what the rows kept stand for (``_sample``), which C and solution follow
-    from the sums (``_chosen``, ``_solved`` and ``_set_solution``), and what follows from all rows
-    where they are kept (``_solve_from_rows``).
-    """
+    # An ordinary ``fit`` sets plain attributes. A stream forgets those in ``SOLVED`` with every
+    # part, and finds them from its sums when one is first read: solving at every batch would cost
+    # more than the batch, since probabilities alone need the scores of thousands of rows left out.
 
     def __getattr__(self, name):
         """Find what a stream has not been solved for; asked only where an attribute is missing."""

@@ -214,11 +214,7 @@ def check_privileged(name, privileged, n_rows):
 
 
 def uses_device(X, estimator=None):
-    """Say whether X is a tensor to be taken as one; refuse one that nothing here could read.
-
-    As everywhere in scikit-learn, tensors are taken as such when array API dispatch is on
-    (``sklearn.set_config(array_api_dispatch=True)``). An estimator may not take any.
-    """
+    """Say whether X is a tensor to be taken as one; refuse one that nothing here could read."""
     if not is_tensor(X):
         return False
     if get_config()["array_api_dispatch"]:

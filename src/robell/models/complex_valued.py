@@ -170,20 +170,16 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         Complex output weights, of the encoded features and of the nodes. When augmented, real
         ones, twice as many: of the real parts of the features, of their imaginary parts, then
         of real and imaginary part of each node.
-    C_ : float
-        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
+    C_ : float
+        The C used.
     solver_ : {"primal", "dual", "svd"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     Notes
     -----

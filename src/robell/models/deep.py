@@ -239,18 +239,12 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
         The C used; with ``C="loo"``, that of every layer.
     solver_ : {"primal", "dual", "svd"}
         How the systems were solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    device_, dtype_ : str
+        Device and precision; only when fitted to tensors.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------
@@ -393,14 +387,10 @@ class DeepRVFLRegressor(DeepLayers, BaseRVFLRegressor):
         As in :class:`RVFLRegressor`; only with ``intervals``.
     interval_weights_ : ndarray of shape (n_rows,)
         As in :class:`RVFLRegressor`; only with ``intervals``.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    device_, dtype_ : str
+        Device and precision; only when fitted to tensors.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------

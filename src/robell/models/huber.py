@@ -73,26 +73,20 @@ class HuberRVFLClassifier(WeighedByKernel, LeftOutInFolds):
         The kernel width used.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
     coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
         Output weights: those of the inputs, then of the nodes.
-    C_ : float
-        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
+    C_ : float
+        The C used.
     solver_ : {"primal", "dual", "svd"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------

@@ -43,11 +43,9 @@ def draw_rule_weights(n_features: int, n_rules: int, seed: int) -> Array:
 
 
 def firing_strengths(X: Array, centers: Array) -> Array:
-    """Return ω, each row of which sums to one also for points far from every centre.
-
-    A softmax of -|x - c|²: the plain product of the rules' memberships is 0/0 for many features.
-    |x|² is common to a row and cancels; the centres' mean is taken off, for rounding's sake.
-    """
+    """Return ω, each row of which sums to one also for points far from every centre."""
+    # A softmax of -|x - c|²: the plain product of the rules' memberships is 0/0 for many features.
+    # |x|² is common to a row and cancels; the centres' mean is taken off, for rounding's sake.
     origin = centers.mean(axis=0)
     C = centers - origin
     logits = (X - origin) @ (2.0 * C.T)
@@ -67,10 +65,8 @@ def choose_rows(X: Array, weight: Array, n_rows: int, seed: int) -> Array:
 
 
 def fuzzy_c_means(X: Array, weight: Array, centers: Array) -> Array:
-    """Improve centres by fuzzy c-means with fuzzifier 2 until they stand still.
-
-    u_ij = (|x_i - c_j|²)⁻¹ / Σ_k (|x_i - c_k|²)⁻¹,  c_j = Σ_i w_i u_ij² x_i / Σ_i w_i u_ij²
-    """
+    """Improve centres by fuzzy c-means with fuzzifier 2 until they stand still."""
+    # u_ij = (|x_i - c_j|²)⁻¹ / Σ_k (|x_i - c_k|²)⁻¹,  c_j = Σ_i w_i u_ij² x_i / Σ_i w_i u_ij²
     spread = float(np.ptp(X)) or 1.0
     for _ in range(FCM_STEPS):
         D2 = np.maximum(squared_distances(X, centers), np.finfo(np.float64).tiny)
@@ -133,20 +129,16 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
         Biases of the hidden layer.
     coef_ : ndarray of shape (n_rules_ + n_features_in_ + n_hidden, n_classes)
         Output weights: of the rules, then of the inputs, then of the nodes.
-    C_ : float
-        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
+    C_ : float
+        The C used.
     solver_ : {"primal", "dual", "svd"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------

@@ -99,11 +99,7 @@ class PrivilegedMixin(BaseRVFLClassifier):
         return super()._leaves_out() or self.privileged_penalty == "loo"
 
     def _choose(self, errors_of, has_privileged=True):
-        """Set C_ and privileged_penalty_, to the values of smallest leave-one-out error if asked.
-
-        ``errors_of(privileged_penalty, candidates)`` returns the errors of candidates of C. Of
-        equal errors the larger penalty wins, then the smaller C.
-        """
+        """Set C_ and privileged_penalty_; of equal errors take the larger penalty, then the smaller C."""
         candidates = PAPER_C if self.C == "loo" else np.array([float(self.C)])
         penalties = [float("inf")]
         if has_privileged:
@@ -157,10 +153,8 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
     coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
         Output weights that predict: those of the inputs, then of the nodes.
     privileged_coef_ : ndarray of shape (n_privileged + privileged_hidden, n_classes)
@@ -171,20 +165,16 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
         What privileged columns were standardised by.
     privileged_penalty_ : float
         The penalty used.
-    C_ : float
-        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
+    C_ : float
+        The C used.
     solver_ : {"primal", "dual", "svd"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features of X seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------
@@ -346,14 +336,10 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
         Zeros.
     solver_ : {"dual", "svd"}
         How the system was solved: by Cholesky, or by its eigenvalues where it was singular.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features of X seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------

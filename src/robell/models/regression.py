@@ -49,10 +49,8 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
     ----------
     n_outputs_ : int
         Number of targets.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
     coef_ : ndarray of shape (n_features_in_ + n_hidden, n_targets)
         Output weights: those of the inputs (where linked), then of the nodes.
     intercept_ : ndarray of shape (n_targets,)
@@ -66,14 +64,10 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
         ``intervals``.
     interval_weights_ : ndarray of shape (n_rows,)
         How often each of them counts; only with ``intervals``.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    device_, dtype_ : str
+        Device and precision; only when fitted to tensors.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------
@@ -145,10 +139,8 @@ class ELMRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
     ----------
     n_outputs_ : int
         Number of targets.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
     coef_ : ndarray of shape (n_hidden, n_targets)
         Output weights of the nodes.
     intercept_ : ndarray of shape (n_targets,)
@@ -161,14 +153,10 @@ class ELMRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
         As in :class:`RVFLRegressor`; only with ``intervals``.
     interval_weights_ : ndarray of shape (n_rows,)
         As in :class:`RVFLRegressor`; only with ``intervals``.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    device_, dtype_ : str
+        Device and precision; only when fitted to tensors.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------

@@ -91,12 +91,7 @@ def compare_rows(rows, n_classes, width, n_jobs, method="exact", seed=0):
 
 
 class WeighedByKernel(BaseRVFLClassifier):
-    """Adds row weights made of the statistics of all pairs of rows; not for direct use.
-
-    A model has ``kernel_width``, ``n_jobs``, and says in ``_weights_of`` what the statistics and a
-    setting of its ``_weight_parameters`` make of every row, and in ``_remember_weights`` what of it
-    is kept.
-    """
+    """Adds row weights made of the statistics of all pairs of rows; not for direct use."""
 
     kernel_width: float | str
     kernel_width_: float
@@ -210,36 +205,28 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
         The kernel width used.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
     coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
         Output weights, the paper's V.
-    C_ : float
-        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
+    C_ : float
+        The C used.
     solver_ : {"primal", "dual", "svd", "gram", "eigen"}
         How the system was solved, as in :class:`RVFLClassifier`.
     drift_ : dict
         After ``partial_fit``, once memberships are frozen: how unlikely later rows would be if
         they were as the earlier ones; see ``docs/guide/streaming_method.md``.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
     engine_ : {"triton", "torch"}
         Only when fitted to tensors: whether pairs of rows were compared by fused kernels of Triton
         or by blocks of tensor operations.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    device_, dtype_ : str
+        Device and precision; only when fitted to tensors.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------

@@ -116,10 +116,7 @@ def _largest(values: Any) -> float:
 
 
 def stack_layers(betas: list[Any], n_shared: int) -> Any:
-    """Return the output weights on [shared h_1 ... h_L] whose scores are the mean of the layers'.
-
-    Each layer has a ridge of its own on [shared h_l], so the mean is one linear score.
-    """
+    """Return the output weights whose scores are the mean of those of every layer's own ridge."""
     xp = namespace(betas[0])
     shared = sum(beta[:n_shared] for beta in betas)
     return xp.vstack([shared, *(beta[n_shared:] for beta in betas)]) / len(betas)

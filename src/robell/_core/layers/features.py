@@ -50,13 +50,10 @@ def draw_random_layer(
     part: str = "",
     place: int = 0,
 ) -> tuple[Array, Array]:
-    """Draw U ~ Uniform[low, 1] of shape (B, D) and b ~ bias_scale * Uniform[0, 1] of shape (D,).
-
-    Layers are nested: node j's weights and bias do not depend on ``n_hidden``, because weights are
-    drawn node by node and biases come from a stream of their own. The paper leaves the range of
-    the bias open (erratum E20). ``part`` is "imaginary " for the second part of a complex layer,
-    "privileged " for privileged columns; ``place`` counts views.
-    """
+    """Draw U ~ Uniform[low, 1], (B, D), and b ~ bias_scale * Uniform[0, 1], (D,)."""
+    # Layers are nested: node j does not depend on ``n_hidden``, because weights are drawn node by
+    # node and biases come from a stream of their own. The paper leaves the range of the bias open
+    # (erratum E20).
     of_weights = random_stream(seed, f"{part}weights", place)
     weights = of_weights.uniform(low, 1.0, size=(n_hidden, n_features))
     bias = random_stream(seed, f"{part}bias", place).uniform(0.0, 1.0, size=n_hidden)
@@ -66,11 +63,7 @@ def draw_random_layer(
 def draw_sparse_layer(
     n_features: int, n_hidden: int, n_inputs: int, scale: float, seed: int
 ) -> tuple[Array, Array]:
-    """Draw U of shape (B, D), ``n_inputs`` entries a column not zero, and b of shape (D,).
-
-    Entries are Uniform[-1, 1] times scale/√n_inputs, biases Uniform[-1, 1]. Layers are nested, as
-    those of :func:`draw_random_layer`.
-    """
+    """Draw U of shape (B, D), ``n_inputs`` entries a column not zero, and b of shape (D,)."""
     n_inputs = min(n_inputs, n_features)
     weights, bias = draw_random_layer(n_features, n_hidden, 1.0, seed)
     lots = random_stream(seed, "inputs").random((n_hidden, n_features))
@@ -88,11 +81,7 @@ def hidden_output(X: Any, U: Any, b: Any, activation: str | Activation) -> Any:
 def design_matrix(
     X: Any, H: Any, direct_link: bool, output_bias: bool, out: Array | None = None
 ) -> Any:
-    """Stack M = [1 X H], the constant and the direct links only where asked for (Eq. 12).
-
-    Hidden nodes stand last, so the design of a smaller network is a prefix of a larger one's.
-    Arrays are stacked in ``out`` if it is given.
-    """
+    """Stack M = [1 X H], the constant and the direct links only where asked for (Eq. 12)."""
     xp = namespace(H)
     blocks = [H]
     if direct_link:

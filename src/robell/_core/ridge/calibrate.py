@@ -4,16 +4,10 @@ Scores become probabilities by one slope and one offset a class:
 
     P(class k | scores s) = exp(a s_k + t b_k) / Σ_l exp(a s_l + t b_l),    a > 0
 
-For two classes this is Platt's sigmoid of the difference of the two scores. The likelihood is
-taken with Platt's smoothed targets, which keep the slope finite when the scores separate the
-classes; a broad prior on log a keeps it positive when they say nothing (leave-one-out scores of
-pure noise are ranked the wrong way round), so probabilities never reverse the order of scores.
-
-The offsets are fitted with t = 1. They could make another class likelier than the one with the
-largest score, which predict returns; in such a row t shrinks to just below the tie, so that the
-predicted class is always the likeliest one.
-
-Predicted numbers get intervals as wide as a quantile of the absolute leave-one-out residuals.
+For two classes this is Platt's sigmoid of the difference of the two scores, with Platt's smoothed
+targets, which keep the slope finite when the scores separate the classes; a broad prior on log a
+keeps it positive when they say nothing. The offsets are fitted with t = 1; where they would make
+another class likelier than the predicted one, t shrinks to just below the tie.
 """
 
 from __future__ import annotations
@@ -59,14 +53,12 @@ def calibrated_probability(scores: Array, slope: float, offsets: Array) -> Array
 
 
 def even_within_classes(total: Any, T: Any, multiplicity: Any) -> Any:
-    """Return weights under which rows of a class count alike, and classes as in ``total``.
-
-        v_i = m_i Σ_{j in c} w_j / Σ_{j in c} m_j,    scaled to Σ_i v_i = Σ_i m_i
-
-    The threshold of predict is where the weights put it, so the classes' totals must stay. Weights
-    within a class know the label: they are small just where the scores are wrong, and a slope
-    fitted under them is too steep for new rows, which come without a weight.
-    """
+    """Return weights under which rows of a class count alike, and classes as in ``total``."""
+    #     v_i = m_i Σ_{j in c} w_j / Σ_{j in c} m_j,    scaled to Σ_i v_i = Σ_i m_i
+    #
+    # The threshold of predict is where the weights put it, so the classes' totals must stay.
+    # Weights within a class know the label: they are small just where the scores are wrong, and a
+    # slope fitted under them is too steep for new rows, which come without a weight.
     sums, counts = total @ T, multiplicity @ T
     share = sums / namespace(T).where(counts > 0, counts, 1.0)  # a class may have no row
     weight = multiplicity * (T @ share)
@@ -74,11 +66,7 @@ def even_within_classes(total: Any, T: Any, multiplicity: Any) -> Any:
 
 
 def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
-    """Fit the slope, and offsets of mean zero, to scores of rows that the model has not seen.
-
-    Newton's method on the likelihood of the smoothed targets of T (A, K), one-hot, and the prior;
-    ``weight`` is the multiplicity of each row. All may be tensors: only sums leave the device.
-    """
+    """Fit the slope, and offsets of mean zero, to scores of rows that the model has not seen."""
     # Platt's targets: (n_k + 1)/(n_k + 2) for the class of a row, the rest shared equally
     other = 1.0 / (T @ (weight @ T) + 2.0)[:, None]
     targets = (T * (1.0 - other) + (1.0 - T) * (other / (T.shape[1] - 1)))[:, 1:].T
@@ -131,11 +119,7 @@ def newton_step(
     prior: SlopePrior,
     ridge: float,
 ) -> tuple[Array, float]:
-    """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, and what it should gain.
-
-    P and targets are (K-1, A), the targets held. The Hessian is kept positive definite; ``ridge``
-    is added to its diagonal for the offsets.
-    """
+    """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, and what it should gain."""
     xp = namespace(contrast)
     S = float(np.exp(theta[0])) * contrast  # derivative of the log-odds in log a
     error, of_S, rooted = P - targets, P * S, xp.sqrt(weight) * P
@@ -168,11 +152,9 @@ def newton_step(
 
 
 def half_widths(residuals: Array, weight: Array, coverage: Any) -> Array:
-    """Return half the width of prediction intervals, one for each column of absolute residuals.
-
-    It is the ⌈coverage (n + 1)⌉-th smallest residual of n rows. Rows count as often as their weight
-    says, and n is the sum of the weights.
-    """
+    """Return half the width of prediction intervals, for each column of absolute residuals."""
+    # The ⌈coverage (n + 1)⌉-th smallest residual of n rows, which count as often as their weight
+    # says.
     if not (isinstance(coverage, Real) and 0.0 < float(coverage) < 1.0):
         raise ValueError(f"coverage must be a number between 0 and 1; got {coverage!r}")
     n = float(weight.sum())

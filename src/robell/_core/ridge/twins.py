@@ -115,12 +115,9 @@ def _own_order(X: Any) -> Any:
 
 
 def deal_out(X: Array, labels: Labels, multiplicity: Array) -> Labels:
-    """Return the fold of every row, classes spread evenly; fewer folds where fewer rows differ.
-
-    Ten folds, five of more than 2,000 distinct rows. These are dealt out in the order of a hash of
-    their numbers, class by class, so that neither the order of the rows, nor how often each occurs,
-    nor the names of the classes change anything.
-    """
+    """Return the fold of every row, classes spread evenly; fewer folds where fewer rows differ."""
+    # Dealt out in the order of a hash of their numbers, class by class, so that neither the order
+    # of the rows, nor how often each occurs, nor the names of the classes change anything.
     twins = find_twins(X)
     group = np.arange(len(X)) if twins is None else np.asarray(twins.group)
     first = group if twins is None else np.asarray(twins.first)
