@@ -779,10 +779,8 @@ class BaseRVFLClassifier(FamilyClassifier):
 
         The predicted class is always the likeliest. Without class costs or memberships,
         probabilities estimate how often each class occurs among rows with such scores. With them
-        the probabilities are those of a population in which each class has the total weight that
-        it has in the fit, not frequencies in the data; rows of one class count alike. Costs
-        given as ``sample_weight`` give the same scores and probabilities within 0.03 in what was
-        tried: weights also say how many rows there are, which costs do not.
+        they are those of a population in which each class has the total weight that it has in the
+        fit, not frequencies in the data.
 
         Parameters
         ----------
@@ -915,9 +913,8 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         """Return intervals that hold the targets of new rows with a given probability.
 
         The prediction, less and plus a quantile of the absolute leave-one-out residuals of the
-        training rows: by how much models fitted without a row have missed it. The interval is as
-        wide everywhere. It holds new targets as often as ``coverage`` says where new rows come
-        from where the training rows came from, on average over such rows.
+        training rows, as wide everywhere. It holds new targets as often as ``coverage`` says, on
+        average over rows that come from where the training rows came from.
 
         Parameters
         ----------

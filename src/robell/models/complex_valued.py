@@ -112,14 +112,11 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
 
     Rows, random weights and activations are complex; the output weights are fitted by complex
     ridge regression to real one-hot targets, and the real part of the output is the score. The
-    augmented network also uses the conjugate of every feature (it is *widely* linear), which
-    frees it from driving the imaginary part of its output to zero.
+    augmented network also uses the conjugate of every feature (it is *widely* linear).
 
     **The definition is inferred.** The paper that names the two models (Liu, Zhang, Chen, Li,
-    2025) was not available, and no code was found. What is documented, and used here: complex
-    random layers with fully complex activations and least squares (complex ELM), phase and
-    circular encodings of real tables (complex-encoded ELM), and stacking the conjugate
-    (augmented complex networks). The rest is the plainest combination of these.
+    2025) was not available, and no code was found: this is the plainest combination of complex
+    ELM, phase and circular encodings of real tables, and augmented complex networks.
 
     Parameters
     ----------
@@ -180,11 +177,6 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         Map from scores to log-probabilities; only with ``calibrate``.
     n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
         Number of columns of X, and their names where it had names.
-
-    Notes
-    -----
-    The augmented network is solved in real arithmetic: with M_a = [M, conj(M)], its ridge with
-    weight C is the real ridge on [Re M, Im M] with weight 2C.
 
     References
     ----------

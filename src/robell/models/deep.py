@@ -190,9 +190,8 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
     Parameters
     ----------
     n_hidden : int, default=103
-        Number of hidden nodes of every layer. Depth is nested, not width: for the same
-        ``random_state`` and ``n_hidden``, a network of fewer layers is the first layers of a
-        deeper one.
+        Number of hidden nodes of every layer. Depth is nested, not width: a network of fewer
+        layers is the first layers of a deeper one.
     n_layers : int, default=3
         Number of layers.
     activation : str or callable, default="sigmoid"
@@ -254,12 +253,9 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
     Notes
     -----
     Releases of the authors disagree about what is normalised, when the bias is added and what
-    enters the output of a layer; this is our choice among them. Where the bias is added before
-    the normalisation, as in some, it cancels. Leaving a row out holds the normalisation fixed,
-    which knows no labels.
-
-    Five layers gained nothing to speak of over five separate RVFL networks on 17 small tables
-    (``docs/guide/family.md``).
+    enters the output of a layer; this is our choice among them. Leaving a row out holds the
+    normalisation fixed, which knows no labels. Five layers gained nothing to speak of over five
+    separate RVFL networks on 17 small tables (``docs/guide/family.md``).
 
     References
     ----------
@@ -383,9 +379,7 @@ class DeepRVFLRegressor(DeepLayers, BaseRVFLRegressor):
         The C used; with ``C="loo"``, that of every layer.
     solver_ : {"primal", "dual", "svd"}
         How the systems were solved, as in :class:`RVFLClassifier`.
-    interval_residuals_ : ndarray of shape (n_rows, n_targets)
-        As in :class:`RVFLRegressor`; only with ``intervals``.
-    interval_weights_ : ndarray of shape (n_rows,)
+    interval_residuals_, interval_weights_ : ndarray of shape (n_rows, n_targets) and (n_rows,)
         As in :class:`RVFLRegressor`; only with ``intervals``.
     device_, dtype_ : str
         Device and precision; only when fitted to tensors.

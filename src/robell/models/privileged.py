@@ -99,7 +99,7 @@ class PrivilegedMixin(BaseRVFLClassifier):
         return super()._leaves_out() or self.privileged_penalty == "loo"
 
     def _choose(self, errors_of, has_privileged=True):
-        """Set C_ and privileged_penalty_; of equal errors take the larger penalty, then the smaller C."""
+        """Set C_ and privileged_penalty_; of equal errors the larger, then the smaller C."""
         candidates = PAPER_C if self.C == "loo" else np.array([float(self.C)])
         penalties = [float("inf")]
         if has_privileged:
@@ -182,10 +182,8 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
 
     Notes
     -----
-    One ridge regression on the design [m, z/√γ], of which the second block is thrown away. The
-    release has a further term that is linear in the privileged scores; it shifts the scores of
-    all classes alike and changes no prediction, so it is left out. Equal rows, which are left out
-    together, are equal in both tables.
+    One ridge regression on the design [m, z/√γ], of which the second block is thrown away. A
+    further term of the release shifts the scores of all classes alike, so it is left out.
 
     Do not expect much: in simulations it helped only where the privileged columns explain label
     noise that does not depend on X (accuracy .640 to .644). Copies or cleaner versions of X did
@@ -294,10 +292,9 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
 class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
     """KRVFL+: RVFL+ with kernels in place of the random layers.
 
-    The kernel of two rows is their product, for the direct links, plus a Gaussian one. Without
-    privileged columns this is kernel ridge regression on class indicators. All pairs of rows are
-    held, six times over: a second for 2,000 rows; about 11 minutes and 19 GB for 20,000, the most
-    it takes.
+    The kernel of two rows is their product, for the direct links, plus a Gaussian one. All pairs of
+    rows are held, six times over: a second for 2,000 rows; about 11 minutes and 19 GB for 20,000,
+    the most it takes.
 
     Parameters
     ----------

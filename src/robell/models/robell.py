@@ -176,11 +176,10 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
     calibrate : bool, default=True
         Whether to fit the probabilities of ``predict_proba``.
     membership : {"exact", "approximate", "auto"}, default="exact"
-        How memberships are computed. ``"exact"`` compares all pairs of rows. ``"approximate"``
-        takes time linear in the rows: class means through landmarks, neighbours counted among
-        sampled rows, more of them where few are near; ``membership_error_`` says how far off each
-        membership may be. Where no class has more than 4,096 rows it compares all pairs too,
-        which costs no more. ``"auto"`` is exact up to 100,000 rows and approximate beyond.
+        ``"exact"`` compares all pairs of rows. ``"approximate"`` takes time linear in the rows:
+        class means through landmarks, neighbours counted among sampled rows;
+        ``membership_error_`` says how far off each membership may be. Where no class has more
+        than 4,096 rows it is exact too. ``"auto"`` is approximate beyond 100,000 rows.
     n_jobs : int or None, default=None
         Number of threads that compare rows, as in joblib: None means 1 outside a
         ``joblib.parallel_config`` context, -1 all cores. Results do not depend on it, to the bit.
@@ -193,8 +192,8 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
     membership_ : ndarray of shape (n_samples,)
         PW-GB membership of every training row, in (0, 1]; 0 for rows of weight zero.
     membership_error_ : ndarray of shape (n_samples,)
-        Bound of the difference between ``membership_`` and the exact membership: 0 where that was
-        computed. The bounds of all rows hold together with a confidence of 99 %.
+        Bound of the difference from the exact membership, 0 where that was computed. The bounds of
+        all rows hold together with a confidence of 99 %.
     membership_method_ : {"exact", "approximate"}
         How memberships were computed.
     class_probability_ : ndarray of shape (n_samples,)
@@ -207,10 +206,8 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
         Class labels.
     hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
         The hidden layer.
-    coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
-        Output weights, the paper's V.
-    intercept_ : ndarray of shape (n_classes,)
-        Output bias; zeros unless ``output_bias``.
+    coef_, intercept_ : ndarray of shape (n_features_in_ + n_hidden, n_classes) and (n_classes,)
+        Output weights, the paper's V; the constant's are zeros unless ``output_bias``.
     C_ : float
         The C used.
     solver_ : {"primal", "dual", "svd", "gram", "eigen"}
@@ -221,8 +218,7 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
     calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
         Map from scores to log-probabilities; only with ``calibrate``.
     engine_ : {"triton", "torch"}
-        Only when fitted to tensors: whether pairs of rows were compared by fused kernels of Triton
-        or by blocks of tensor operations.
+        What compared pairs of rows; only when fitted to tensors.
     device_, dtype_ : str
         Device and precision; only when fitted to tensors.
     n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
@@ -234,18 +230,16 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
 
     Notes
     -----
-    Time grows with the square of the number of rows (all pairs are compared twice), memory only
+    Time grows with the square of the number of rows (all pairs are compared twice), memory
     linearly; with ``membership="approximate"`` both grow linearly. A row of weight k counts as k
-    rows in either; but samples of weighted rows are other samples than those of repeated rows, so
-    approximate memberships of the two agree within their bounds only. For more than two classes,
-    which the paper does not define, the same formulas hold with the smallest class as the minority
-    and every other as a majority.
+    rows; approximate memberships of weighted and of repeated rows agree within their bounds only.
+    For more than two classes, which the paper does not define, the same formulas hold with the
+    smallest class as the minority and every other as a majority.
 
-    Which class is the minority is counted in each fit, by total ``sample_weight``. Weights that
-    state importance rather than counts can therefore make another class the minority, and so
-    change which rows get a membership of 1. Of classes of equal size the one whose label sorts
-    first counts as the smallest, so renaming the labels of a balanced table can change predictions:
-    on standardised iris, turning the order of the three names round changes 13 of 150.
+    The minority is counted in each fit, by total ``sample_weight``: weights that state importance
+    rather than counts can make another class the minority. Of classes of equal size the one whose
+    label sorts first counts as the smallest, so renaming the labels of a balanced table can change
+    predictions: on standardised iris, turning the order of the names round changes 13 of 150.
 
     References
     ----------

@@ -42,10 +42,9 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     over all rows.
 
     **What it can and cannot do.** With a free intercept and a scatter that is not divided, the
-    total variance gives C / (C + λ) times the RVFL network of C + λ, exactly: it is RVFL with
-    another C, and so is, for two classes, that within classes. Divided by the number of rows, the
-    total variance still is all but that. Only the variance within classes, divided by class, which
-    makes large and small classes count alike, is a model of its own; hence the default.
+    total variance gives RVFL with another C, exactly, and so does, for two classes, that within
+    classes. Only the variance within classes, divided by class, which makes large and small
+    classes count alike, is a model of its own; hence the default.
 
     Parameters
     ----------
@@ -78,10 +77,8 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         Class labels.
     hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
         The hidden layer.
-    coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
-        Output weights: those of the inputs, then of the nodes.
-    intercept_ : ndarray of shape (n_classes,)
-        Output bias; zeros unless ``output_bias``.
+    coef_, intercept_ : ndarray of shape (n_features_in_ + n_hidden, n_classes) and (n_classes,)
+        Output weights, of inputs and nodes, and of the constant: zeros unless ``output_bias``.
     C_ : float
         The C used.
     solver_ : {"primal", "dual", "svd", "gram", "eigen"}
@@ -97,15 +94,13 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 
     Notes
     -----
-    Our reading: the text could not be read and no code was found. The form is that of the ancestors
-    (minimum variance and minimum class variance extreme learning machines) with the ridge of RVFL
-    kept, the divisors those of a public implementation of a descendant.
+    Our reading: the text could not be read and no code was found. The form is that of minimum
+    (class) variance extreme learning machines with the ridge of RVFL kept, the divisors those of a
+    public implementation of a descendant.
 
-    Leave-one-out scores, for ``C="loo"`` and the probabilities, leave the row out of the scatter
-    too, by a change of rank two; the divisor stays the number of rows of the class with it. With
-    the scatter of all rows held fixed, they would choose far too large a ``variance_weight``. Where
-    ``C=np.inf`` meets more columns than independent rows, probabilities are fitted on ten folds
-    instead (five beyond 2,000 distinct rows).
+    Leave-one-out scores leave the row out of the scatter too, by a change of rank two; the divisor
+    stays the number of rows of the class with it. Where ``C=np.inf`` meets more columns than
+    independent rows, probabilities are fitted on folds instead.
 
     References
     ----------
