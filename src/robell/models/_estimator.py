@@ -70,24 +70,7 @@ from robell._core.ridge.calibrate import (
 from robell._core.ridge.loo import place_of_smallest
 from robell._core.ridge.solve import System, WithConstant, choose_C, require_finite
 from robell._core.ridge.twins import deal_out, find_twins
-from robell.models._validation import (
-    ARRAY_CHECKS,
-    LARGEST_WEIGHT,
-    Given,
-    TargetRows,
-    TrainingRows,
-    as_columns,
-    check_labels_of_tensor,
-    check_multiplicity,
-    check_targets_of_tensor,
-    check_tensor,
-    draw_seed,
-    is_plain,
-    one_line_errors,
-    present_rows,
-    uses_device,
-    weights_of_part,
-)
+from robell.models import _validation as gate
 
 PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
 
@@ -281,21 +264,23 @@ class FamilyMember(BaseEstimator):
         """Check what fit was given, and set classes_, or n_outputs_ where numbers are predicted."""
         for name in ("n_samples_seen_", "n_samples_fitted_"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        on_device, of_classes = uses_device(X, self), isinstance(self, ClassifierMixin)
+        on_device, of_classes = gate.uses_device(X, self), isinstance(self, ClassifierMixin)
         if of_classes and not is_tensor(y):
             require_labels(y)
-        with one_line_errors(self, X, y=None if of_classes else y):
+        with gate.one_line_errors(self, X, y=None if of_classes else y):
             if not on_device:
                 X, y = self._validate_training(X, y)
             else:
-                X = check_tensor(self, X, reset=True)
-                check_y = check_labels_of_tensor if of_classes else check_targets_of_tensor
+                X = gate.check_tensor(self, X, reset=True)
+                check_y = (
+                    gate.check_labels_of_tensor if of_classes else gate.check_targets_of_tensor
+                )
                 y = check_y(y, X)
             if of_classes and not is_tensor(y):
                 check_classification_targets(y)
         present: Any
         if sample_weight is not None:
-            multiplicity = check_multiplicity(to_host(sample_weight), len(X))
+            multiplicity = gate.check_multiplicity(to_host(sample_weight), len(X))
             counted, present = beside(multiplicity, X), np.flatnonzero(multiplicity)
         else:  # nothing is looked for, and nothing sent to a device
             multiplicity, present = np.broadcast_to(1.0, len(X)), range(len(X))
@@ -311,41 +296,45 @@ class FamilyMember(BaseEstimator):
                 )
             self.classes_ = beside(classes, X) if is_tensor(y) else classes
             labels = namespace(y).searchsorted(beside(classes, y), y)
-            rows = TrainingRows(X, beside(labels, X), counted)
+            rows = gate.TrainingRows(X, beside(labels, X), counted)
         else:
-            y = as_columns(y)
+            y = gate.as_columns(y)
             self.n_outputs_ = y.shape[1]
-            rows = TargetRows(X, beside(y, X), counted)
+            rows = gate.TargetRows(X, beside(y, X), counted)
         if not all_count:
             rows = type(rows)(*(values[beside(present, X)] for values in rows))
-        return Given(X, y, multiplicity, present, rows, classes)
+        return gate.Given(X, y, multiplicity, present, rows, classes)
 
     @called_by_search
     @bypassed_in_parts
     def _validate_training(self, X, y):
         """Return X and y as arrays the mathematics may trust."""
-        return validate_data(self, X, y, **ARRAY_CHECKS)
+        return validate_data(self, X, y, **gate.ARRAY_CHECKS)
 
     @called_by_search
     def _validate_new(self, X):
         """Return rows to predict as an array the mathematics may trust."""
-        if is_plain(X, self.n_features_in_) and not hasattr(self, "feature_names_in_"):
-            return np.ascontiguousarray(X)
-        return validate_data(self, X, reset=False, **ARRAY_CHECKS)
+        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and len(X) > 0
+        if plain and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
+            # Validation takes half the time of one row, and would return such an array as it is.
+            with np.errstate(over="ignore", invalid="ignore"):
+                if np.isfinite(X.sum()):  # a sum that overflows is looked at by validation
+                    return np.ascontiguousarray(X)
+        return validate_data(self, X, reset=False, **gate.ARRAY_CHECKS)
 
     @bypassed_by_search
     def _check_new(self, X):
         """Check rows to predict: they must be where the model is."""
         check_is_fitted(self)
         name, fitted_on = type(self).__name__, vars(self).get("device_")
-        if uses_device(X, self):
+        if gate.uses_device(X, self):
             if str(X.device) != fitted_on:
                 where = fitted_on or "the host, from arrays"
                 raise ValueError(f"{name} was fitted on {where}; X is on {X.device}")
         elif fitted_on is not None:
             raise ValueError(f"{name} was fitted on {fitted_on}; give X as a tensor there")
-        with one_line_errors(name, X):
-            return self._validate_new(X) if fitted_on is None else check_tensor(self, X, False)
+        with gate.one_line_errors(name, X):
+            return self._validate_new(X) if fitted_on is None else gate.check_tensor(self, X, False)
 
     # -- fit --------------------------------------------------------------------------
 
@@ -372,7 +361,7 @@ class FamilyMember(BaseEstimator):
         """
         self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
         prepared = self._prepare(X, y, sample_weight)
-        self._fit_features(prepared.rows, draw_seed(self.random_state))
+        self._fit_features(prepared.rows, gate.draw_seed(self.random_state))
         return self._fit_weighted(prepared, self._fit_weights(prepared))
 
     @called_by_search
@@ -552,10 +541,10 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
     def _rows_of(self, X, y, sample_weight):
         """Return the rows of positive weight, their places among the classes, their weights."""
         if not (isinstance(y, np.ndarray) and y.ndim == 1):  # the check itself takes its time
-            with one_line_errors(self, y):
+            with gate.one_line_errors(self, y):
                 y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
-        X, y, weight = present_rows(X, y, weights_of_part(sample_weight, len(X)))
+        X, y, weight = gate.present_rows(X, y, gate.weights_of_part(sample_weight, len(X)))
         classes = self.classes_
         try:
             labels = np.searchsorted(classes, y)
@@ -572,7 +561,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
 
     def _set_outcome(self, classes):
         """Set the classes to the labels of all parts."""
-        with one_line_errors(self, classes):
+        with gate.one_line_errors(self, classes):
             classes = column_or_1d(classes)
             check_classification_targets(classes)
         classes = np.unique(classes)
@@ -811,7 +800,7 @@ def folds_of(model, prepared):
         held, kept = fold == k, fold != k
         if not kept.any():
             return  # all rows are equal: none can be scored by others
-        part = TrainingRows(*(values[kept] for values in samples))
+        part = gate.TrainingRows(*(values[kept] for values in samples))
         seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
         twin = of_classes(model, seen)
         rows = twin._fit_rows(part._replace(labels=labels))
@@ -871,7 +860,7 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         return tags
 
     def _validate_training(self, X, y):
-        return validate_data(self, X, y, multi_output=True, y_numeric=True, **ARRAY_CHECKS)
+        return validate_data(self, X, y, multi_output=True, y_numeric=True, **gate.ARRAY_CHECKS)
 
     def _targets(self, outcome):
         return outcome
@@ -1044,7 +1033,7 @@ def cost_from_dict(class_weight, classes):
         cost = np.array([float(class_weight.get(label, 1.0)) for label in labels])
     except (TypeError, ValueError, OverflowError):
         cost = np.array([np.nan])
-    if not ((cost >= 1.0 / LARGEST_WEIGHT) & (cost <= LARGEST_WEIGHT)).all():
+    if not ((cost >= 1.0 / gate.LARGEST_WEIGHT) & (cost <= gate.LARGEST_WEIGHT)).all():
         raise ValueError(f"class_weight must hold finite positive numbers; got {class_weight}")
     return cost
 

@@ -115,14 +115,6 @@ def on_its_side(differences, is_second):
     return xp.where(is_second, above, below)
 
 
-def _equal_at_the_top(scores):
-    """Return scores (n, K), those within rounding of a row's largest made equal to it."""
-    xp = namespace(scores)
-    largest = xp.amax(scores, 1)[:, None]
-    rounding = TOP_DIGITS * xp.clip(abs(largest), 1.0, 1e300)
-    return xp.where(scores >= largest - rounding, largest, scores)
-
-
 class ThresholdChoice:
     """A classifier that predicts by ``threshold_``, of more than two classes ``thresholds_``.
 
@@ -170,7 +162,13 @@ class ThresholdChoice:
         """
         logits = self._log_probability(X)
         if len(self.classes_) > 2:
-            return _equal_at_the_top(logits - beside(np.log(to_host(self.thresholds_)), logits))
+            xp, scores = (
+                namespace(logits),
+                logits - beside(np.log(to_host(self.thresholds_)), logits),
+            )
+            largest = xp.amax(scores, 1)[:, None]  # others within rounding are made equal to it
+            rounding = TOP_DIGITS * xp.clip(abs(largest), 1.0, 1e300)
+            return xp.where(scores >= largest - rounding, largest, scores)
         reached = softmax_of_rows(logits)[:, 1] >= self.threshold_
         return on_its_side(logits[:, 1] - logits[:, 0] - odds_at(self.threshold_), reached)
 

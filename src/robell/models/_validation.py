@@ -73,20 +73,6 @@ def draw_seed(random_state):
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def is_plain(X, n_features):
-    """Say whether validation, which takes half the time of one row, would return X in C's order."""
-    if not (
-        type(X) is np.ndarray
-        and X.dtype == np.float64
-        and X.ndim == 2
-        and X.shape[1] == n_features
-        and len(X) > 0
-    ):
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(X.sum()))  # a sum that overflows is looked at by validation
-
-
 @contextmanager
 def one_line_errors(who, X, table="X", y=None):
     """Say in one line where X (``table``) or numbers y are unusable; ``who`` is refusing them."""
@@ -192,22 +178,6 @@ def present_rows(*values):
     """Return rows, what is known of them and their weights, without rows of weight zero."""
     present = values[-1] > 0
     return values if present.all() else tuple(value[present] for value in values)
-
-
-def check_privileged(name, privileged, n_rows):
-    """Return privileged columns of all rows as an array, or raise one line."""
-    if np.ndim(privileged) != 2:
-        raise ValueError(
-            f"privileged must be a table, one row for every row of X and a column a feature; got "
-            f"{np.ndim(privileged)} dimension(s)"
-        )
-    if len(privileged) != n_rows:
-        raise ValueError(
-            f"privileged must have one row for every row of X, {n_rows}; got {len(privileged)}"
-        )
-    with one_line_errors(name, privileged, "privileged"):
-        checks = {"input_name": "privileged", "ensure_min_features": 0}
-        return check_array(privileged, **checks, **ARRAY_CHECKS)
 
 
 # -- tensors -------------------------------------------------------------------------

@@ -62,15 +62,6 @@ def apply_complex_activation(activation: str | Callable[..., Any], Z: ComplexArr
     return H
 
 
-def draw_complex_layer(
-    n_inputs: int, n_hidden: int, bias_scale: float, seed: int
-) -> tuple[ComplexArray, ComplexArray]:
-    """Draw W = W_R + iW_I and b = b_R + ib_I, each part as a real layer's, nested like it."""
-    W, b = draw_random_layer(n_inputs, n_hidden, bias_scale, seed)
-    W_i, b_i = draw_random_layer(n_inputs, n_hidden, bias_scale, seed, part="imaginary ")
-    return W + 1j * W_i, b + 1j * b_i
-
-
 def draw_circular_constants(n_features: int, seed: int) -> ComplexArray:
     """Draw a + ib and α of sin(ax + ibx + α): a, b ~ Uniform(0, 1], α ~ Uniform[0, 2π)."""
     a, b, alpha = random_stream(seed, "encoding").uniform(size=(n_features, 3)).T
@@ -98,13 +89,6 @@ def encode(
         raise ValueError("the circular encoding needs its constants")
     rate, shift = circular
     return np.asarray(np.sin(u * rate + shift))
-
-
-def real_augmented(Z: ComplexArray, H: ComplexArray, output_bias: bool) -> Array:
-    """Stack R = [1 Re Z Im Z | Re h_1 Im h_1 | Re h_2 Im h_2 ...], a node's two parts together."""
-    nodes = H.view(np.float64)  # complex128 is stored as (re, im) pairs
-    ones = [np.ones((len(Z), 1))] if output_bias else []
-    return np.hstack([*ones, Z.real, Z.imag, nodes])
 
 
 class ComplexRVFLClassifier(BaseRVFLClassifier):
@@ -276,9 +260,10 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
                 self.circular_ = draw_circular_constants(n_features, seed)
             elif self.encoding == "pair":
                 n_inputs = (n_features + 1) // 2
-        self.hidden_weights_, self.hidden_bias_ = draw_complex_layer(
-            n_inputs, int(self.n_hidden), float(self.bias_scale), seed
-        )
+        layer = (n_inputs, int(self.n_hidden), float(self.bias_scale), seed)
+        W, b = draw_random_layer(*layer)
+        W_i, b_i = draw_random_layer(*layer, part="imaginary ")
+        self.hidden_weights_, self.hidden_bias_ = W + 1j * W_i, b + 1j * b_i
 
     def _features(self, X):
         Z = X
@@ -286,10 +271,11 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
             circular = self.circular_ if self.encoding == "circular" else None
             Z = encode(X, self.encoding, self.feature_low_, self.feature_span_, circular)
         H = apply_complex_activation(self.activation, Z @ self.hidden_weights_ + self.hidden_bias_)
-        if self.augmented:
-            return real_augmented(Z, H, self.output_bias)
         ones = [np.ones((len(Z), 1))] if self.output_bias else []
-        return np.hstack([*ones, Z, H])
+        if not self.augmented:
+            return np.hstack([*ones, Z, H])
+        # [1 Re Z Im Z | Re h_1 Im h_1 | ...]: complex128 is stored as (re, im) pairs
+        return np.hstack([*ones, Z.real, Z.imag, H.view(np.float64)])
 
     def _n_columns(self):
         n_complex = sum(self.hidden_weights_.shape)

@@ -16,7 +16,6 @@ from robell._core.layers.deep import (
     kept_outputs,
     normalise,
     row_blocks,
-    stack_layers,
 )
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import RidgeSolution
@@ -124,7 +123,10 @@ class DeepLayers(FamilyMember):
         if leave_out:
             scores = sum(self._vote(solution.loo_scores) for solution in found) / len(found)
         method = max((solution.method for solution in found), key=SOLVERS.index)
-        return RidgeSolution(stack_layers(self.layer_coef_, self._n_shared()), method, scores)
+        # The mean of scores on [shared h_l] is one linear score on [shared h_1 ... h_L].
+        n, betas = self._n_shared(), self.layer_coef_
+        parts = [sum(beta[:n] for beta in betas), *(beta[n:] for beta in betas)]
+        return RidgeSolution(namespace(X).vstack(parts) / len(betas), method, scores)
 
     def _layer_designs(self, X):
         """Yield the design matrix [1 x h_l] of each layer."""

@@ -205,29 +205,25 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
     def _fit_features(self, rows, seed):
         require_squares(rows.X)
         distinct, place = np.unique(rows.X, axis=0, return_inverse=True)
-        weight = np.bincount(place.ravel(), weights=rows.multiplicity)
+        weight: Any = np.bincount(place.ravel(), weights=rows.multiplicity)
         self.n_rules_ = min(int(self.n_rules), len(distinct))
-        self.centers_ = self._find_centers(distinct, weight, seed)
+        if self.centers == "kmeans":
+            from sklearn.cluster import KMeans  # brings a third of scikit-learn along
+
+            start = int(random_stream(seed, "centers").integers(2**31))
+            kmeans = KMeans(self.n_rules_, n_init=1, random_state=start)
+            with warnings.catch_warnings():
+                # Rows that differ by rounding only make fewer clusters: the rules then coincide.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                self.centers_ = kmeans.fit(distinct, sample_weight=weight).cluster_centers_
+        else:
+            self.centers_ = choose_rows(distinct, weight, self.n_rules_, seed)
+            if self.centers == "fcm":
+                self.centers_ = fuzzy_c_means(distinct, weight, self.centers_)
         self.rule_weights_ = draw_rule_weights(rows.X.shape[1], self.n_rules_, seed)
         self.hidden_weights_, self.hidden_bias_ = draw_random_layer(
             self.n_rules_, int(self.n_hidden), float(self.bias_scale), seed, low=0.0
         )
-
-    def _find_centers(self, X, weight, seed):
-        if self.centers == "kmeans":
-            from sklearn.cluster import KMeans  # brings a third of scikit-learn along
-
-            kmeans = KMeans(
-                self.n_rules_,
-                n_init=1,
-                random_state=int(random_stream(seed, "centers").integers(2**31)),
-            )
-            with warnings.catch_warnings():
-                # Rows that differ by rounding only make fewer clusters: the rules then coincide.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                return kmeans.fit(X, sample_weight=weight).cluster_centers_
-        chosen = choose_rows(X, weight, self.n_rules_, seed)
-        return fuzzy_c_means(X, weight, chosen) if self.centers == "fcm" else chosen
 
     def _features(self, X):
         F = fuzzy_block(X, self.centers_, self.rule_weights_)

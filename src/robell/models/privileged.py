@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.layers.features import RowBlocks, column_scales, draw_random_layer, hidden_output
@@ -22,7 +23,7 @@ from robell._core.ridge.solve import (
     solve_kernels,
 )
 from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities
-from robell.models._validation import check_privileged, draw_seed
+from robell.models._validation import ARRAY_CHECKS, draw_seed, one_line_errors
 from robell.models.robell import resolve_kernel_width
 
 PENALTIES = np.array([10.0**k for k in range(-2, 6)])  # what privileged_penalty="loo" chooses from
@@ -84,7 +85,19 @@ class PrivilegedMixin(BaseRVFLClassifier):
         if privileged is None:
             return prepared
         rows, name = prepared.rows, type(self).__name__
-        Z = check_privileged(name, privileged, prepared.n_given)
+        n_rows, n_dimensions = prepared.n_given, np.ndim(privileged)
+        if n_dimensions != 2:
+            raise ValueError(
+                "privileged must be a table, one row for every row of X and a column a feature; "
+                f"got {n_dimensions} dimension(s)"
+            )
+        if len(privileged) != n_rows:
+            raise ValueError(
+                f"privileged must have one row for every row of X, {n_rows}; got {len(privileged)}"
+            )
+        with one_line_errors(name, privileged, "privileged"):
+            checks = {"input_name": "privileged", "ensure_min_features": 0}
+            Z = check_array(privileged, **checks, **ARRAY_CHECKS)
         Z = Z if len(Z) == len(rows.X) else Z[prepared.present]
         self.privileged_mean_, self.privileged_scale_ = column_scales(Z, rows.multiplicity)
         with np.errstate(over="ignore"):

@@ -71,25 +71,6 @@ def membership_method(membership, rows, n_classes):
     return "approximate" if approximable(rows.labels, n_classes) else "exact"
 
 
-def compare_rows(rows, n_classes, width, n_jobs, method="exact", seed=0):
-    """Return statistics of all pairs of rows, or of samples of them, in time linear in the rows."""
-    X, labels, multiplicity = rows
-    if is_tensor(X):
-        return statistics_of_tensors(X, labels, n_classes, width, multiplicity)
-    exact = method == "exact"
-    pairs = pairs_to_compare(np.bincount(labels)) if exact else pairs_to_sample(labels, n_classes)
-    with Progress(pairs, "memberships") as progress:
-        workers = Workers(effective_n_jobs(n_jobs), one_blas_thread, progress.advance)
-        if exact:
-            return kernel_statistics(X, labels, n_classes, width, multiplicity, workers)
-        # A stream apart from those of the random layer, which have keys of one number
-        stream = np.random.SeedSequence(seed, spawn_key=tuple(b"membership"))
-        rng = np.random.default_rng(stream)
-        return approximate_statistics(
-            X, labels, n_classes, width, multiplicity, rng, workers=workers
-        )
-
-
 class WeighedByKernel(BaseRVFLClassifier):
     """Adds row weights made of the statistics of all pairs of rows; not for direct use."""
 
@@ -111,7 +92,9 @@ class WeighedByKernel(BaseRVFLClassifier):
         raise NotImplementedError
 
     def _fit_weights(self, prepared):
-        setting = {name: getattr(self, name) for name in self._weight_parameters}
+        setting = {}
+        for name in self._weight_parameters:
+            setting[name] = getattr(self, name)
         ((weight, found, width),) = self._weighed(prepared.rows, [setting], {})
         self.kernel_width_ = width
         self._remember_weights(prepared, found)
@@ -127,14 +110,31 @@ class WeighedByKernel(BaseRVFLClassifier):
     @bypassed_in_parts
     def _weighed(self, rows, settings, statistics):
         """Yield each setting's weights, all it makes of the rows, and the width: compared once."""
+        X, labels, multiplicity = rows
         n_classes, seed = len(self.classes_), self._comparison_seed
-        method = membership_method(getattr(self, "membership", "exact"), rows, n_classes)
+        exact = membership_method(getattr(self, "membership", "exact"), rows, n_classes) == "exact"
         for setting in settings:
-            width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
+            width = resolve_kernel_width(setting["kernel_width"], X, multiplicity)
             # Exact statistics depend on the rows alone, so every search over them may share them.
-            key = width if method == "exact" else (width, seed)
-            if key not in statistics:
-                statistics[key] = compare_rows(rows, n_classes, width, self.n_jobs, method, seed)
+            key, compared = width if exact else (width, seed), (X, labels, n_classes, width)
+            if key not in statistics and is_tensor(X):
+                statistics[key] = statistics_of_tensors(*compared, multiplicity)
+            elif key not in statistics:
+                pairs = pairs_to_compare(np.bincount(labels))
+                if not exact:
+                    pairs = pairs_to_sample(labels, n_classes)
+                with Progress(pairs, "memberships") as progress:
+                    workers = Workers(
+                        effective_n_jobs(self.n_jobs), one_blas_thread, progress.advance
+                    )
+                    if exact:
+                        statistics[key] = kernel_statistics(*compared, multiplicity, workers)
+                    else:  # a stream apart from those of the layer, which have keys of one number
+                        stream = np.random.SeedSequence(seed, spawn_key=tuple(b"membership"))
+                        rng = np.random.default_rng(stream)
+                        statistics[key] = approximate_statistics(
+                            *compared, multiplicity, rng, workers=workers
+                        )
             weights = ("row weights", key, *setting.values())
             if weights not in statistics:
                 statistics[weights] = self._weights_of(rows, statistics[key], width, setting)
