@@ -72,6 +72,7 @@ from robell._core.ridge.solve import System, WithConstant, choose_C, require_fin
 from robell._core.ridge.twins import deal_out, find_twins
 from robell.models import _validation as gate
 
+OF_EARLIER_FIT = ("n_samples_seen_", "n_samples_fitted_", "device_", "dtype_", "engine_")
 PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
 
 
@@ -262,7 +263,7 @@ class FamilyMember(BaseEstimator):
     @bypassed_in_parts
     def _check_training(self, X, y, sample_weight=None):
         """Check what fit was given, and set classes_, or n_outputs_ where numbers are predicted."""
-        for name in ("n_samples_seen_", "n_samples_fitted_"):  # of an earlier fit
+        for name in OF_EARLIER_FIT:
             self.__dict__.pop(name, None)
         on_device, of_classes = gate.uses_device(X, self), isinstance(self, ClassifierMixin)
         if of_classes and not is_tensor(y):
@@ -272,10 +273,7 @@ class FamilyMember(BaseEstimator):
                 X, y = self._validate_training(X, y)
             else:
                 X = gate.check_tensor(self, X, reset=True)
-                check_y = (
-                    gate.check_labels_of_tensor if of_classes else gate.check_targets_of_tensor
-                )
-                y = check_y(y, X)
+                y = (gate.check_labels if of_classes else gate.check_targets)(y, X)
             if of_classes and not is_tensor(y):
                 check_classification_targets(y)
         present: Any
@@ -303,6 +301,8 @@ class FamilyMember(BaseEstimator):
             rows = gate.TargetRows(X, beside(y, X), counted)
         if not all_count:
             rows = type(rows)(*(values[beside(present, X)] for values in rows))
+        if on_device:
+            self.device_, self.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
         return gate.Given(X, y, multiplicity, present, rows, classes)
 
     @called_by_search
@@ -371,7 +371,6 @@ class FamilyMember(BaseEstimator):
         given = self._check_training(X, y, sample_weight)
         if is_tensor(given.X) and callable(self.activation):
             raise ValueError("on a device, activation must be one of the ten by name")
-        remember_device(self, given.X)
         rows = self._fit_rows(given.rows)
         return Prepared(given.rows, rows, self._targets(rows[1]), given.present, len(given.X))
 
@@ -990,14 +989,6 @@ def require_finite_scores(scores):
             "the scores overflow: X is far larger than the training rows; "
             "scale both alike, for instance with StandardScaler"
         )
-
-
-def remember_device(model, X):
-    """Store where the model is fitted; forget it where that is the host."""
-    for name in ("device_", "dtype_", "engine_"):
-        model.__dict__.pop(name, None)
-    if is_tensor(X):
-        model.device_, model.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
 
 
 def twin_of(model):

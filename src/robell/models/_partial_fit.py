@@ -29,13 +29,13 @@ from robell._core.ridge.solve import REFINE_BELOW
 from robell._core.ridge.twins import find_twins
 from robell.models import _validation as gate
 from robell.models._estimator import (
+    OF_EARLIER_FIT,
     PAPER_C,
     FamilyMember,
     column_name,
     cost_from_dict,
     of_classes,
     prepared_of,
-    remember_device,
     require_own_fit,
     twin_of,
 )
@@ -107,7 +107,8 @@ def take_part(model, X, y, classes, sample_weight):
                 UserWarning,
                 stacklevel=4,
             )
-        remember_device(model, None)
+        for name in OF_EARLIER_FIT:
+            model.__dict__.pop(name, None)
         with gate.one_line_errors(model, X):
             X = validate_data(model, X, **gate.ARRAY_CHECKS)
         expect(model, y, classes, first=True)

@@ -233,7 +233,7 @@ def check_tensor(estimator, X, reset):
     return X
 
 
-def check_targets_of_tensor(y, X):
+def check_targets(y, X):
     """Return the targets of rows on a device, as an array."""
     y, n_rows = np.asarray(to_host(y)), len(X)
     if y.ndim not in (1, 2) or len(y) != n_rows:
@@ -241,7 +241,7 @@ def check_targets_of_tensor(y, X):
     return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
 
 
-def check_labels_of_tensor(y, X):
+def check_labels(y, X):
     """Return the labels of rows on a device: whole numbers stay there, others are an array."""
     if not (is_tensor(y) and str(y.dtype).removeprefix("torch.") in WHOLE_NUMBERS):
         y = np.asarray(to_host(y))

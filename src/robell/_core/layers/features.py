@@ -114,19 +114,15 @@ class RowBlocks:
         self.dtype = dtype
         self.tensors = tensors
         self._step = rows_per_block(n_columns, tensors) * (2 if dtype == np.float32 else 1)
-        self._keep = keep or n_rows <= self._step
+        self.is_small = n_rows * n_columns <= (KEPT_TENSOR_ELEMENTS if tensors else KEPT_ELEMENTS)
+        self.keep = keep or n_rows <= self._step
         self._kept: dict[tuple[int, int], Any] = {}
-
-    def keep_if_small(self) -> None:
-        """Keep the blocks made from now on, where that is quicker than to make them again."""
-        most = KEPT_TENSOR_ELEMENTS if self.tensors else KEPT_ELEMENTS
-        self._keep |= self.n_rows * self.n_columns <= most
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
         for start in range(0, self.n_rows, self._step):
             ends = start, min(start + self._step, self.n_rows)
             block = self._kept[ends] if ends in self._kept else self._make_rows(slice(*ends))
-            if self._keep:
+            if self.keep:
                 self._kept[ends] = block
             yield slice(*ends), block
 

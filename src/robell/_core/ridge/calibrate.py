@@ -75,7 +75,8 @@ def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
     ridge, least = 1e-12 * float(weight.sum()), np.inf
     n_steps, size = 0, 1.0
     while True:
-        Z = log_odds(candidate, contrast)
+        S = float(np.exp(candidate[0])) * contrast
+        Z = S + beside(candidate[1:, None], contrast)  # log(p_k/p_1) = a (s_k - s_1) + b_k - b_1
         top = xp.clip(xp.amax(Z, axis=0), 0.0, None)
         P = xp.exp(Z - top)
         total = xp.exp(-top) + P.sum(axis=0)
@@ -86,7 +87,7 @@ def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
             theta, least = candidate, value
             if n_steps == MAX_STEPS:
                 break
-            step, decrease = newton_step(theta, contrast, P / total, targets, weight, PRIOR, ridge)
+            step, decrease = newton_step(theta, S, P / total, targets, weight, PRIOR, ridge)
             if decrease <= LAST_DECREASE * value:
                 theta = theta - step
                 break
@@ -105,14 +106,9 @@ def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
 # theta = (log a, b_2 - b_1, ..., b_K - b_1); arrays are of the classes after the first, by rows.
 
 
-def log_odds(theta: Array, contrast: Any) -> Any:
-    """Return Z_k = log(p_k/p_1) = a (s_k - s_1) + b_k - b_1, (K-1, A)."""
-    return float(np.exp(theta[0])) * contrast + beside(theta[1:, None], contrast)
-
-
 def newton_step(
     theta: Array,
-    contrast: Any,
+    S: Any,
     P: Any,
     targets: Any,
     weight: Any,
@@ -120,8 +116,7 @@ def newton_step(
     ridge: float,
 ) -> tuple[Array, float]:
     """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, and what it should gain."""
-    xp = namespace(contrast)
-    S = float(np.exp(theta[0])) * contrast  # derivative of the log-odds in log a
+    xp = namespace(S)  # a (s_k - s_1), the derivative of the log-odds in log a
     error, of_S, rooted = P - targets, P * S, xp.sqrt(weight) * P
     mean_S = of_S.sum(axis=0)
     sums = (

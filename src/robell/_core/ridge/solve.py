@@ -144,20 +144,8 @@ def require_finite(system: Any) -> None:
 
 
 def normal_equations(design: RowBlocks, T: Any, w: Any | None) -> tuple[Any, Any]:
-    """Accumulate G = MᵀWM and R = MᵀWT over the blocks of M (Eq. 26, without its identity)."""
-    G: Any = None
-    for rows, M in design:
-        targets = T[rows]
-        if w is not None:
-            root = namespace(w).sqrt(w[rows])[:, None]
-            M, targets = M * root, targets * root
-        if G is None:  # most systems are one block: no sums to start from
-            G, R = M.conj().T @ M, M.conj().T @ targets
-        else:
-            G += M.conj().T @ M
-            R += M.conj().T @ targets
-    require_finite(G)
-    return G, R
+    """Return G = MᵀWM and R = MᵀWT (Eq. 26, without its identity)."""
+    return System(design, T).equations(w)
 
 
 # -- what is fitted --------------------------------------------------------------------
@@ -225,11 +213,23 @@ class System:
     ) -> None:
         self.design, self.T, self.w, self.further_penalty = design, T, w, further_penalty
         self.is_tall = design.n_rows >= design.n_columns
-        design.keep_if_small()  # for left-out scores and refinements
+        design.keep |= design.is_small  # for left-out scores and refinements
 
     def equations(self, w: Any | None) -> tuple[Any, Any]:
-        """Return MᵀWM and MᵀWT."""
-        return normal_equations(self.design, self.T, w)
+        """Accumulate MᵀWM and MᵀWT over the blocks of M."""
+        G: Any = None
+        for rows, M in self.design:
+            targets = self.T[rows]
+            if w is not None:
+                root = namespace(w).sqrt(w[rows])[:, None]
+                M, targets = M * root, targets * root
+            if G is None:  # most systems are one block: no sums to start from
+                G, R = M.conj().T @ M, M.conj().T @ targets
+            else:
+                G += M.conj().T @ M
+                R += M.conj().T @ targets
+        require_finite(G)
+        return G, R
 
     def residual_products(self, beta: Any, w: Any | None) -> Any:
         """Return what a solution leaves of the right-hand side, MᵀW(T - Mβ)."""
