@@ -126,10 +126,6 @@ class RowBlocks:
                 self._kept[ends] = block
             yield slice(*ends), block
 
-    def map(self, function: Callable[[slice, Any], Any]) -> Iterator[Any]:
-        """Yield function(rows, block) of every block, in their order."""
-        return (function(rows, block) for rows, block in self)
-
     def whole(self) -> Any:
         """Return the whole matrix."""
         ends = 0, self.n_rows

@@ -96,7 +96,7 @@ def left_out_residuals(
     )
     smallest = EPS if remembered is None else SMALLEST_COMPLEMENT
 
-    def of_block(rows: slice, M: Any) -> tuple[slice, Any, Any]:
+    for rows, M in design:
         Z = M @ Q
         if centre is not None:
             Z -= middle
@@ -110,16 +110,12 @@ def left_out_residuals(
             leverage += 1.0 / centre.weight
         leverage *= w[rows, None]
         complement = 1.0 - leverage
-        decided = None if remembered is None else (complement < smallest).any(0)
+        if remembered is not None:
+            remembered |= (complement < smallest).any(0)
         complement = xp.clip(complement, smallest, None)
         fitted -= T[rows, None, :]  # in place, since there may be many classes
         fitted /= -complement[:, :, None]
-        return rows, fitted, decided
-
-    for rows, residual, decided in design.map(of_block):
-        if remembered is not None:
-            remembered |= decided
-        yield rows, residual
+        yield rows, fitted
 
 
 def squared_errors(
@@ -226,7 +222,7 @@ def _mean_leverage_errors(
     share = (1.0 + values @ inverse) / centre.weight  # (L,)
     step, largest = max(1, design.n_rows // ROWS_COMPARED), float(xp.amax(share, 0))
 
-    def of_block(rows: slice, M: Any) -> Any:
+    for rows, M in design:
         often = xp.ones_like(w[rows])
         often[w[rows] * largest < LARGE_LEVERAGE] = 0.0
         often[-rows.start % step :: step][often[-rows.start % step :: step] == 0.0] = step
@@ -237,10 +233,7 @@ def _mean_leverage_errors(
         weight = w[rows][some, None]
         complement = xp.clip(1.0 - weight * share, SMALLEST_COMPLEMENT, None)
         factor = often[some, None] * weight * (1.0 / xp.square(complement) - 1.0)
-        return (factor[:, :, None] * xp.square(residual, out=residual)).sum(0)
-
-    for of_rows in design.map(of_block):
-        errors += of_rows
+        errors += (factor[:, :, None] * xp.square(residual, out=residual)).sum(0)
     return errors.sum(1)
 
 
@@ -264,7 +257,8 @@ def _left_out_of_many(
     shift[:K] -= centre.targets
     shift_of_both[:K] -= centre.targets
 
-    def of_block(rows: slice, M: Any) -> tuple[slice, Any]:
+    scores = empty_beside(T.shape, T)
+    for rows, M in design:
         found = product(M, columns)
         found -= shift
         leverage = w[rows] * (row_squares(found[:, K:]) + 1.0 / centre.weight)
@@ -274,11 +268,7 @@ def _left_out_of_many(
             found[large, :K] = of_large[:, :K]
             leverage[large] = w[rows][large] * (row_squares(of_large[:, K:]) + 1.0 / centre.weight)
         complement = xp.clip(1.0 - leverage, SMALLEST_COMPLEMENT, None)[:, None]
-        return rows, T[rows] - (T[rows] - found[:, :K]) / complement
-
-    scores = empty_beside(T.shape, T)
-    for rows, found in design.map(of_block):
-        scores[rows] = found
+        scores[rows] = T[rows] - (T[rows] - found[:, :K]) / complement
     return scores
 
 
@@ -313,19 +303,17 @@ def _eigenbasis(design: RowBlocks, T: Any, w: Any, basis: Any | None = None) -> 
     # A basis that whitens magnifies the rounding of products in single precision beyond all
     # penalties: with it all is in double.
     P = design.n_columns
-
-    def of_block(rows: slice, M: Any) -> tuple[Any, Any]:
-        root = xp.sqrt(w[rows])[:, None]
-        right = xp.hstack([root, (T[rows] - target_mean) * root])
-        if basis is None and M.dtype == np.float32:
-            return _single_products(M, root, right)
-        A = M * root
-        return A.T @ A, A.T @ right  # apart: products of 200 columns are faster than of 202
-
     G, right = (beside(np.zeros((P, n)), T) for n in (P, 1 + T.shape[1]))
-    for product, of_right in design.map(of_block):
+    for rows, M in design:
+        root = xp.sqrt(w[rows])[:, None]
+        of_rows = xp.hstack([root, (T[rows] - target_mean) * root])
+        if basis is None and M.dtype == np.float32:
+            product, of_rows = _single_products(M, root, of_rows)
+        else:  # apart: products of 200 columns are faster than of 202
+            A = M * root
+            product, of_rows = A.T @ A, A.T @ of_rows
         G += product
-        right += of_right
+        right += of_rows
     if not (xp.isfinite(G).all() and xp.isfinite(right).all()):
         raise ValueError("the hidden layer or the inputs overflow")
     centre = Centre(right[:, 0] / total, target_mean, total)
