@@ -701,10 +701,19 @@ class BaseRVFLClassifier(FamilyClassifier):
         if self.calibrate:
             if scores is None and self._capabilities.calibrates_left_out:
                 scores = scores_of_folds(self, prepared)
-            multiplicity, T = prepared.samples.multiplicity, prepared.T
-            weight = total if total is multiplicity else even_within_classes(total, T, multiplicity)
-            self.calibration_slope_, offsets = fit_calibration(scores, T, weight)
-            self.calibration_offsets_ = beside(offsets, T)
+            self.calibration_slope_, self.calibration_offsets_ = self._calibration(
+                prepared.samples, prepared.T, total, scores
+            )
+
+    @bypassed_by_search
+    @bypassed_in_parts
+    def _calibration(self, samples, T, total, loo_scores):
+        """Return slope and offsets of the probabilities."""
+        weight = total
+        if total is not samples.multiplicity:
+            weight = even_within_classes(total, T, samples.multiplicity)
+        slope, offsets = fit_calibration(loo_scores, T, weight)
+        return slope, beside(offsets, T)
 
     def _fit_weights(self, prepared):
         """Return the importance of every training row, or None for ones (slot: weights)."""

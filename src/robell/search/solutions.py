@@ -16,7 +16,6 @@ from sklearn.pipeline import Pipeline
 
 from robell._core.array import in_double_precision, to_host
 from robell._core.layers.features import RowBlocks, design_matrix, hidden_output, rows_per_block
-from robell._core.ridge.calibrate import even_within_classes, fit_calibration
 from robell._core.ridge.lapack import add_gram, aligned
 from robell._core.ridge.loo import decompose, keeps_digits, left_out_residuals
 from robell._core.ridge.solve import Blocks, InBlocks, mean_of_targets, normal_equations
@@ -591,8 +590,7 @@ class Calibrations:
                         left_out[:, rows] = np.moveaxis(T[rows, None, :] - residual, 1, 0)
                 for i, scores in zip(places, left_out, strict=True):
                     of_rows = scores if self.twins is None else scores[self.twins.group]
-                    of_classes = total, prepared.T, prepared.samples.multiplicity
-                    found[k, i, j] = fit_calibration(
-                        of_rows, prepared.T, even_within_classes(*of_classes)
+                    found[k, i, j] = model._calibration(
+                        prepared.samples, prepared.T, total, of_rows
                     )
         return found.ravel().tolist()
