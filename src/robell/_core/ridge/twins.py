@@ -69,9 +69,9 @@ def find_twins(X: Any) -> Twins | None:
     gap = key[order[1:]] - key[order[:-1]]
     widest = float((near / scale).sum()) * 4 + ROUNDING * 4 * X.shape[1]
     close = xp.where(gap <= widest)[0]
-    # No column's own limit below, which takes two medians of it, is larger than ``near``.
-    apart = abs(X[order[close]] / 2 - X[order[close + 1]] / 2)
-    close = close[(apart <= near).all(1)]
+    if len(close):  # no column's own limit below, which takes two medians, is larger than ``near``
+        apart = abs(X[order[close]] / 2 - X[order[close + 1]] / 2)
+        close = close[(apart <= near).all(1)]
     if not len(close):
         return None
     a, b, close = order[close], order[close + 1], to_host(close)
