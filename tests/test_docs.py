@@ -137,7 +137,8 @@ def test_every_parameter_and_fitted_attribute_is_documented(imbalanced):
             assert re.search(rf"^{parameter} : ", parameters, re.M), (name, parameter)
         for attribute in vars(model):
             if attribute.endswith("_") and not attribute.startswith("_"):
-                assert re.search(rf"^{attribute} : ", attributes, re.M), (name, attribute)
+                named = rf"^(\w+, )*{attribute}(, \w+)* : "
+                assert re.search(named, attributes, re.M), (name, attribute)
 
 
 def words_and_numbers(text):

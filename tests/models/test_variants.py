@@ -183,3 +183,21 @@ def test_a_stream_fills_the_slots_too(variants):
     np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-8, atol=1e-10)
     assert not hasattr(variants["CosineRVFLClassifier"](), "partial_fit")
     assert not hasattr(RVFLGridSearchCV(expected, GRID), "partial_fit")
+
+
+class FixedSlopeClassifier(BaseRVFLClassifier):
+    """Has a calibration of its own, as variants whose rows stand for several samples need."""
+
+    def _calibration(self, samples, T, total, loo_scores):
+        assert loo_scores.shape == T.shape == (len(samples.X), 2)
+        return 2.0, np.zeros(2)
+
+
+def test_a_calibration_of_its_own_is_asked_by_fit_and_by_the_search():
+    X, y = table(n_rows=60)
+    model = FixedSlopeClassifier(5, random_state=0).fit(X, y)
+    difference = model.decision_function(X)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-2.0 * difference)))
+    with pytest.warns(UserWarning, match="_calibration of its own"):
+        theirs, ours = both(model, {"C": [0.1, 1.0]}, X, y, scoring="neg_log_loss", cv=3)
+    assert_same(theirs, ours)

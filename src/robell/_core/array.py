@@ -82,6 +82,8 @@ def times_few_columns(M: Any, B: Any) -> Any:
 
 def row_squares(Z: Any) -> Any:
     """Return |z_i|² of every row of Z, real or complex."""
+    if is_tensor(Z):  # one kernel, which einsum takes as many small products
+        return namespace(Z).linalg.vector_norm(Z, dim=1).square()
     return namespace(Z).einsum("ij,ij->i", Z, Z.conj()).real
 
 
@@ -131,10 +133,7 @@ def is_no_value(value: Any) -> bool:
 
 
 def typical_distance(column: Any) -> Any:
-    """Return the median distance from their median of values other than it, 0 for a constant.
-
-    Unlike a range, it is not that of one outlier.
-    """
+    """Return the median distance from their median of values other than it, 0 for a constant."""
     xp = namespace(column)
     distance = abs(column - xp.median(column))
     distance = distance[distance > 0]

@@ -13,11 +13,7 @@ and a subclass fills the slots it differs in:
     penalty Q     ``_fit_penalty``                   None, or a graph's matrix
     the ridge     ``_fit_ridge``                     how β, C and left-out scores are found
 
-What the targets t_i are is decided by a root (``BaseRVFLClassifier``, ``BaseRVFLRegressor``), which
-fills ``_check_training``, ``_targets``, ``_leaves_out`` and ``_use_left_out``.
-
-Tensors stay on their device: products are taken there, and only the system of the output weights
-and a few numbers a row come to the host.
+What the targets t_i are is decided by a root (``BaseRVFLClassifier``, ``BaseRVFLRegressor``).
 """
 
 from __future__ import annotations
@@ -74,35 +70,15 @@ from robell._core.ridge.calibrate import (
 from robell._core.ridge.loo import place_of_smallest
 from robell._core.ridge.solve import System, WithConstant, choose_C, require_finite
 from robell._core.ridge.twins import deal_out, find_twins
-from robell.models._validation import (
-    ARRAY_CHECKS,
-    LARGEST_WEIGHT,
-    Given,
-    TargetRows,
-    TrainingRows,
-    as_columns,
-    check_labels_of_tensor,
-    check_rows_counted,
-    check_targets_of_tensor,
-    check_tensor,
-    draw_seed,
-    is_plain,
-    one_line_errors,
-    present_rows,
-    uses_device,
-    weights_of_part,
-)
+from robell.models import _validation as gate
 
+OF_EARLIER_FIT = ("n_samples_seen_", "n_samples_fitted_", "device_", "dtype_", "engine_")
 PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a classifier can do beyond fitting arrays; asked for here and nowhere else.
-
-    A class declares its own in ``_capabilities``. Who wants something that is not declared refuses
-    by name; documentation and tests of the whole family read the same record.
-    """
+    """What a classifier can do beyond fitting arrays; asked for here and nowhere else."""
 
     streams: bool = False  # partial_fit and merge: rows that are seen once
     passes: bool = False  # fits in passes over files or over partitions on a cluster
@@ -167,12 +143,9 @@ def require_own_fit(estimator, what, called=()):
 
 
 def first_foreign(estimator, names):
-    """Return the first of the named methods that is not this package's own, or None.
-
-    ``names`` may be a mark. Looked up as Python does, on the object and then on its classes in
-    their order: a subclass elsewhere, a mixin and a function put in afterwards all count.
-    ``score`` is scikit-learn's.
-    """
+    """Return the first of the named methods that is not this package's own, or None."""
+    # Looked up as Python does, on the object and then on its classes in their order: a subclass
+    # elsewhere, a mixin and a function put in afterwards all count. ``score`` is scikit-learn's.
     if isinstance(names, str):
         names = marked(estimator.__class__, names)
     own_mixin = ClassifierMixin if isinstance(estimator, ClassifierMixin) else RegressorMixin
@@ -200,15 +173,17 @@ class Prepared(NamedTuple):
     samples: Any  # those of positive weight: TrainingRows, or TargetRows of numbers
     rows: Any  # what the ridge is fitted to, likewise
     T: np.ndarray  # targets of the rows: one-hot of classes
-    present: np.ndarray  # places of the samples among the rows given to fit
+    present: Any  # places of the samples among the rows given to fit: an array or a range
     n_given: int
     folds: Any = None  # those of ``folds_of``, where they are wanted more than once
 
     def in_order_given(self, values, absent):
         """Return values of the samples in the order of the rows given; ``absent`` for the rest."""
-        found = np.full(self.n_given, absent)
-        found[self.present] = values
-        return beside(found, self.samples.X)
+        if len(self.present) < self.n_given:
+            found = np.full(self.n_given, absent)
+            found[self.present] = values
+            values = found
+        return beside(values, self.samples.X)
 
 
 class FamilyMember(BaseEstimator):
@@ -254,9 +229,7 @@ class FamilyMember(BaseEstimator):
     _penalty_parameter: Annotated[Any, called_by_search] = None
     score: Annotated[Any, bypassed_by_search]  # scikit-learn's
 
-    # What the roots decide. Check what fit was given, and set what says what is predicted:
-    _check_training: Annotated[Any, called_by_search, bypassed_in_parts]
-    # What rows are fitted to, from labels or numbers, as one column for each target:
+    # What the roots decide. What rows are fitted to, from labels or numbers, a column each:
     _targets: Annotated[Any, called_by_search, bypassed_in_parts]
     # Whether leave-one-out scores are needed after the solution:
     _leaves_out: Annotated[Any, bypassed_by_search, bypassed_in_parts]
@@ -288,30 +261,80 @@ class FamilyMember(BaseEstimator):
 
     @called_by_search
     @bypassed_in_parts
+    def _check_training(self, X, y, sample_weight=None):
+        """Check what fit was given, and set classes_, or n_outputs_ where numbers are predicted."""
+        for name in OF_EARLIER_FIT:
+            self.__dict__.pop(name, None)
+        on_device, of_classes = gate.uses_device(X, self), isinstance(self, ClassifierMixin)
+        if of_classes and not is_tensor(y):
+            require_labels(y)
+        with gate.one_line_errors(self, X, y=None if of_classes else y):
+            if not on_device:
+                X, y = self._validate_training(X, y)
+            else:
+                X = gate.check_tensor(self, X, reset=True)
+                y = (gate.check_labels if of_classes else gate.check_targets)(y, X)
+            if of_classes and not is_tensor(y):
+                check_classification_targets(y)
+        present: Any
+        if sample_weight is not None:
+            multiplicity = gate.check_multiplicity(to_host(sample_weight), len(X))
+            counted, present = beside(multiplicity, X), np.flatnonzero(multiplicity)
+        else:  # nothing is looked for, and nothing sent to a device
+            multiplicity, present = np.broadcast_to(1.0, len(X)), range(len(X))
+            counted = namespace(X).ones_like(X[:, 0], dtype=namespace(X).float64)
+        rows: Any
+        all_count, classes = len(present) == len(X), None
+        if of_classes:
+            classes = to_host(namespace(y).unique(y if all_count else y[present]))
+            if len(classes) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs rows of at least two classes; y has one class, "
+                    f"{classes.tolist()[0]!r}"
+                )
+            self.classes_ = beside(classes, X) if is_tensor(y) else classes
+            labels = namespace(y).searchsorted(beside(classes, y), y)
+            rows = gate.TrainingRows(X, beside(labels, X), counted)
+        else:
+            y = gate.as_columns(y)
+            self.n_outputs_ = y.shape[1]
+            rows = gate.TargetRows(X, beside(y, X), counted)
+        if not all_count:
+            rows = type(rows)(*(values[beside(present, X)] for values in rows))
+        if on_device:
+            self.device_, self.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
+        return gate.Given(X, y, multiplicity, present, rows, classes)
+
+    @called_by_search
+    @bypassed_in_parts
     def _validate_training(self, X, y):
         """Return X and y as arrays the mathematics may trust."""
-        return validate_data(self, X, y, **ARRAY_CHECKS)
+        return validate_data(self, X, y, **gate.ARRAY_CHECKS)
 
     @called_by_search
     def _validate_new(self, X):
         """Return rows to predict as an array the mathematics may trust."""
-        if is_plain(X, self.n_features_in_) and not hasattr(self, "feature_names_in_"):
-            return np.ascontiguousarray(X)
-        return validate_data(self, X, reset=False, **ARRAY_CHECKS)
+        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and len(X) > 0
+        if plain and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
+            # Validation takes half the time of one row, and would return such an array as it is.
+            with np.errstate(over="ignore", invalid="ignore"):
+                if np.isfinite(X.sum()):  # a sum that overflows is looked at by validation
+                    return np.ascontiguousarray(X)
+        return validate_data(self, X, reset=False, **gate.ARRAY_CHECKS)
 
     @bypassed_by_search
     def _check_new(self, X):
         """Check rows to predict: they must be where the model is."""
         check_is_fitted(self)
         name, fitted_on = type(self).__name__, vars(self).get("device_")
-        if uses_device(X, self):
+        if gate.uses_device(X, self):
             if str(X.device) != fitted_on:
                 where = fitted_on or "the host, from arrays"
                 raise ValueError(f"{name} was fitted on {where}; X is on {X.device}")
         elif fitted_on is not None:
             raise ValueError(f"{name} was fitted on {fitted_on}; give X as a tensor there")
-        with one_line_errors(name, X):
-            return self._validate_new(X) if fitted_on is None else check_tensor(self, X, False)
+        with gate.one_line_errors(name, X):
+            return self._validate_new(X) if fitted_on is None else gate.check_tensor(self, X, False)
 
     # -- fit --------------------------------------------------------------------------
 
@@ -338,7 +361,7 @@ class FamilyMember(BaseEstimator):
         """
         self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
         prepared = self._prepare(X, y, sample_weight)
-        self._fit_features(prepared.rows, draw_seed(self.random_state))
+        self._fit_features(prepared.rows, gate.draw_seed(self.random_state))
         return self._fit_weighted(prepared, self._fit_weights(prepared))
 
     @called_by_search
@@ -348,7 +371,6 @@ class FamilyMember(BaseEstimator):
         given = self._check_training(X, y, sample_weight)
         if is_tensor(given.X) and callable(self.activation):
             raise ValueError("on a device, activation must be one of the ten by name")
-        remember_device(self, given.X)
         rows = self._fit_rows(given.rows)
         return Prepared(given.rows, rows, self._targets(rows[1]), given.present, len(given.X))
 
@@ -440,11 +462,7 @@ class FamilyMember(BaseEstimator):
     @bypassed_by_search
     @bypassed_in_parts
     def _fit_ridge(self, X, T, weights, further_penalty, leave_out, design=None):
-        """Choose C where that is asked for, and solve (slot: ridge).
-
-        Of rows without twins; weights None for ones. With ``leave_out``, scores of left-out rows
-        too. A ``design`` given stands for that of the rows.
-        """
+        """Choose C where that is asked for, and solve (slot: ridge)."""
         design = self._design(X) if design is None else design
         system, self.C_ = self._system(design, T, weights, further_penalty), self.C
         if self.C == "loo":
@@ -479,35 +497,6 @@ class FamilyMember(BaseEstimator):
 
 class FamilyClassifier(ClassifierMixin, FamilyMember):
     """The root of every classifier of the family."""
-
-    def _check_training(self, X, y, sample_weight=None):
-        """Check what fit was given, and set classes_; forget how many rows an earlier fit saw."""
-        for name in ("n_samples_seen_", "n_samples_fitted_"):
-            self.__dict__.pop(name, None)
-        on_device = uses_device(X, self)
-        if not is_tensor(y):
-            require_labels(y)
-        with one_line_errors(self, X):
-            if on_device:
-                X = check_tensor(self, X, reset=True)
-                y = check_labels_of_tensor(y, X)
-            else:
-                X, y = self._validate_training(X, y)
-            if not is_tensor(y):
-                check_classification_targets(y)
-        multiplicity, counted, present = check_rows_counted(sample_weight, X)
-        classes = to_host(namespace(y).unique(y if len(present) == len(X) else y[present]))
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of at least two classes; y has one class, "
-                f"{classes.tolist()[0]!r}"
-            )
-        self.classes_ = beside(classes, X) if is_tensor(y) else classes
-        labels = namespace(y).searchsorted(beside(classes, y), y)
-        rows = TrainingRows(X, beside(labels, X), counted)
-        if len(present) < len(X):
-            rows = TrainingRows(*(values[beside(present, X)] for values in rows))
-        return Given(X, y, multiplicity, present, rows, classes)
 
     @bypassed_by_search
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
@@ -551,10 +540,10 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
     def _rows_of(self, X, y, sample_weight):
         """Return the rows of positive weight, their places among the classes, their weights."""
         if not (isinstance(y, np.ndarray) and y.ndim == 1):  # the check itself takes its time
-            with one_line_errors(self, y):
+            with gate.one_line_errors(self, y):
                 y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
-        X, y, weight = present_rows(X, y, weights_of_part(sample_weight, len(X)))
+        X, y, weight = gate.present_rows(X, y, gate.weights_of_part(sample_weight, len(X)))
         classes = self.classes_
         try:
             labels = np.searchsorted(classes, y)
@@ -571,7 +560,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
 
     def _set_outcome(self, classes):
         """Set the classes to the labels of all parts."""
-        with one_line_errors(self, classes):
+        with gate.one_line_errors(self, classes):
             classes = column_or_1d(classes)
             check_classification_targets(classes)
         classes = np.unique(classes)
@@ -583,7 +572,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
 
 def prepared_of(rows, T):
     """Return rows with their targets as a fit's slots want them, all of them present."""
-    return Prepared(rows, rows, T, np.arange(len(rows.X)), len(rows.X))
+    return Prepared(rows, rows, T, range(len(rows.X)), len(rows.X))
 
 
 def exists_with(parameter, method):
@@ -629,26 +618,20 @@ class BaseRVFLClassifier(FamilyClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
     coef_ : ndarray of shape (n_columns, n_classes)
         Output weights, without the constant's.
-    C_ : float
-        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
+    C_ : float
+        The C used.
     solver_ : {"primal", "dual", "svd"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     Examples
     --------
@@ -726,7 +709,9 @@ class BaseRVFLClassifier(FamilyClassifier):
     @bypassed_in_parts
     def _calibration(self, samples, T, total, loo_scores):
         """Return slope and offsets of the probabilities."""
-        weight = even_within_classes(total, T, samples.multiplicity)
+        weight = total
+        if total is not samples.multiplicity:
+            weight = even_within_classes(total, T, samples.multiplicity)
         slope, offsets = fit_calibration(loo_scores, T, weight)
         return slope, beside(offsets, T)
 
@@ -791,10 +776,8 @@ class BaseRVFLClassifier(FamilyClassifier):
 
         The predicted class is always the likeliest. Without class costs or memberships,
         probabilities estimate how often each class occurs among rows with such scores. With them
-        the probabilities are those of a population in which each class has the total weight that
-        it has in the fit, not frequencies in the data; rows of one class count alike. Costs
-        given as ``sample_weight`` give the same scores and probabilities within 0.03 in what was
-        tried: weights also say how many rows there are, which costs do not.
+        they are those of a population in which each class has the total weight that it has in the
+        fit, not frequencies in the data.
 
         Parameters
         ----------
@@ -825,7 +808,7 @@ def folds_of(model, prepared):
         held, kept = fold == k, fold != k
         if not kept.any():
             return  # all rows are equal: none can be scored by others
-        part = TrainingRows(*(values[kept] for values in samples))
+        part = gate.TrainingRows(*(values[kept] for values in samples))
         seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
         twin = of_classes(model, seen)
         rows = twin._fit_rows(part._replace(labels=labels))
@@ -851,11 +834,7 @@ def scores_of_folds(model, prepared):
 
 
 class BaseRVFLRegressor(RegressorMixin, FamilyMember):
-    """The networks of one random layer and one ridge regression on targets that are numbers.
-
-    The output layer has a constant, which is not penalised: a shift of y shifts ``intercept_``
-    and nothing else, and a constant y is predicted as it is.
-    """
+    """The networks of one random layer and one ridge regression on targets that are numbers."""
 
     _parameter_constraints = {**FamilyMember._parameter_constraints, "intervals": ["boolean"]}
 
@@ -889,24 +868,7 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         return tags
 
     def _validate_training(self, X, y):
-        return validate_data(self, X, y, multi_output=True, y_numeric=True, **ARRAY_CHECKS)
-
-    def _check_training(self, X, y, sample_weight=None):
-        """Check what fit was given, and set n_outputs_."""
-        on_device = uses_device(X, self)
-        with one_line_errors(self, X, y=y):
-            if on_device:
-                X = check_tensor(self, X, reset=True)
-                y = check_targets_of_tensor(y, len(X))
-            else:
-                X, y = self._validate_training(X, y)
-        multiplicity, counted, present = check_rows_counted(sample_weight, X)
-        targets = as_columns(y)
-        self.n_outputs_ = targets.shape[1]
-        rows = TargetRows(X, beside(targets, X), counted)
-        if len(present) < len(X):
-            rows = TargetRows(*(values[beside(present, X)] for values in rows))
-        return Given(X, targets, multiplicity, present, rows)
+        return validate_data(self, X, y, multi_output=True, y_numeric=True, **gate.ARRAY_CHECKS)
 
     def _targets(self, outcome):
         return outcome
@@ -948,9 +910,8 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         """Return intervals that hold the targets of new rows with a given probability.
 
         The prediction, less and plus a quantile of the absolute leave-one-out residuals of the
-        training rows: by how much models fitted without a row have missed it. The interval is as
-        wide everywhere. It holds new targets as often as ``coverage`` says where new rows come
-        from where the training rows came from, on average over such rows.
+        training rows, as wide everywhere. It holds new targets as often as ``coverage`` says, on
+        average over rows that come from where the training rows came from.
 
         Parameters
         ----------
@@ -983,11 +944,10 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
 
 
 class LeftOutInFolds(BaseRVFLClassifier):
-    """Makes a model refit folds where others leave rows out; not for direct use.
+    """Makes a model refit folds where others leave rows out; not for direct use."""
 
-    For weights, or rows, made of the labels of all rows: what they are without one of them has no
-    closed form, and held fixed they know its label.
-    """
+    # For weights, or rows, made of the labels of all rows: what they are without one of them has no
+    # closed form, and held fixed they know its label.
 
     def _leaves_out(self):
         return False
@@ -1040,14 +1000,6 @@ def require_finite_scores(scores):
         )
 
 
-def remember_device(model, X):
-    """Store where the model is fitted; forget it where that is the host."""
-    for name in ("device_", "dtype_", "engine_"):
-        model.__dict__.pop(name, None)
-    if is_tensor(X):
-        model.device_, model.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
-
-
 def twin_of(model):
     """Return a copy of the model without what partial_fit remembers."""
     twin = clone(model)
@@ -1081,7 +1033,7 @@ def cost_from_dict(class_weight, classes):
         cost = np.array([float(class_weight.get(label, 1.0)) for label in labels])
     except (TypeError, ValueError, OverflowError):
         cost = np.array([np.nan])
-    if not ((cost >= 1.0 / LARGEST_WEIGHT) & (cost <= LARGEST_WEIGHT)).all():
+    if not ((cost >= 1.0 / gate.LARGEST_WEIGHT) & (cost <= gate.LARGEST_WEIGHT)).all():
         raise ValueError(f"class_weight must hold finite positive numbers; got {class_weight}")
     return cost
 
@@ -1098,10 +1050,7 @@ def column_name(model, place):
 
 
 def warn_of_lost_columns(model, design, C):
-    """Warn where columns are too small beside the largest one to have a singular value left.
-
-    Not of columns so small that the penalty leaves nothing of them, such as saturated nodes.
-    """
+    """Warn where columns are too small beside the largest one to have a singular value left."""
     norms = np.zeros(design.n_columns)
     with np.errstate(over="ignore"):
         for _, M in design:

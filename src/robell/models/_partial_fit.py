@@ -27,27 +27,17 @@ from robell._core.ridge.calibrate import even_within_classes, fit_calibration
 from robell._core.ridge.loo import place_of_smallest
 from robell._core.ridge.solve import REFINE_BELOW
 from robell._core.ridge.twins import find_twins
+from robell.models import _validation as gate
 from robell.models._estimator import (
+    OF_EARLIER_FIT,
     PAPER_C,
     FamilyMember,
     column_name,
     cost_from_dict,
     of_classes,
     prepared_of,
-    remember_device,
     require_own_fit,
     twin_of,
-)
-from robell.models._validation import (
-    ARRAY_CHECKS,
-    TargetRows,
-    TrainingRows,
-    as_columns,
-    draw_seed,
-    one_line_errors,
-    present_rows,
-    uses_device,
-    weights_of_part,
 )
 
 # What sums already taken depend on
@@ -105,7 +95,7 @@ class Found(NamedTuple):
 def take_part(model, X, y, classes, sample_weight):
     """Do what ``partial_fit`` does: check a part of the rows, and add it to the sums."""
     given = model
-    if uses_device(X):
+    if gate.uses_device(X):
         raise TypeError("partial_fit takes arrays, not tensors: give X.cpu()")
     require_penalty(model)
     require_own_fit(model, "partial_fit", called=("_fit_features",))
@@ -117,11 +107,12 @@ def take_part(model, X, y, classes, sample_weight):
                 UserWarning,
                 stacklevel=4,
             )
-        remember_device(model, None)
-        with one_line_errors(model, X):
-            X = validate_data(model, X, **ARRAY_CHECKS)
+        for name in OF_EARLIER_FIT:
+            model.__dict__.pop(name, None)
+        with gate.one_line_errors(model, X):
+            X = validate_data(model, X, **gate.ARRAY_CHECKS)
         expect(model, y, classes, first=True)
-        seed = draw_seed(model.random_state)
+        seed = gate.draw_seed(model.random_state)
         fixed = {name: getattr(model, name) for name in FIXED_PARAMETERS if hasattr(model, name)}
         model._stream = Stream(model._begin(seed), seed, fixed)
     else:
@@ -133,7 +124,7 @@ def take_part(model, X, y, classes, sample_weight):
                 )
         expect(model, y, classes, first=False)
         require_sample(model, model._stream.state)
-        with one_line_errors(model, X):
+        with gate.one_line_errors(model, X):
             X = model._validate_new(X)
     rows = model._rows_of(X, y, sample_weight)
     remember(model, model._summed(model._stream.state, *rows))
@@ -288,17 +279,11 @@ def solve_from_sums(model, state):
 
 
 class Streaming(FamilyMember):
-    """What ``partial_fit`` and ``merge`` of classifiers and regressors share; not for direct use.
+    """What ``partial_fit`` and ``merge`` of all models share; not for direct use."""
 
-    An ordinary ``fit`` sets plain attributes. A stream forgets those in ``SOLVED`` with every part,
-    and finds them from its sums when one is first read: solving at every batch would cost more
-    than the batch, since probabilities alone need the scores of thousands of rows left out.
-
-    A kind of models says what is known after more rows (``_summed``, with keys of the rows in the
-    reservoir of a pass), what the rows kept stand for (``_sample``), which C and solution follow
-    from the sums (``_chosen``, ``_solved`` and ``_set_solution``), and what follows from all rows
-    where they are kept (``_solve_from_rows``).
-    """
+    # An ordinary ``fit`` sets plain attributes. A stream forgets those in ``SOLVED`` with every
+    # part, and finds them from its sums when one is first read: solving at every batch would cost
+    # more than the batch, since probabilities alone need the scores of thousands of rows left out.
 
     def __getattr__(self, name):
         """Find what a stream has not been solved for; asked only where an attribute is missing."""
@@ -316,7 +301,7 @@ class Streaming(FamilyMember):
     def _begin(self, seed):
         """Draw the random layer and return the state before any row."""
         n_features, waits = self.n_features_in_, self._capabilities.weighs_by_membership
-        nothing = TrainingRows(np.empty((0, n_features)), np.empty(0, np.intp), np.empty(0))
+        nothing = gate.TrainingRows(np.empty((0, n_features)), np.empty(0, np.intp), np.empty(0))
         self._fit_features(nothing, seed)
         n_classes, n_targets, n_columns = 1, 0, self._n_columns()
         if is_classifier(self):
@@ -525,7 +510,7 @@ class StreamingMixin(Streaming):
         seen = np.unique(kept.labels)
         twin = of_classes(self, seen)  # memberships and costs are those of the classes seen
         places = np.searchsorted(seen, kept.labels)
-        rows = TrainingRows(kept.rows, places, kept.weight)
+        rows = gate.TrainingRows(kept.rows, places, kept.weight)
         importance = twin._fit_weights(prepared_of(rows, one_hot(places, len(seen))))
         twin.classes_ = self.classes_
         rows = rows._replace(labels=kept.labels)
@@ -607,12 +592,12 @@ class StreamingTargetsMixin(Streaming):
 
     def _rows_of(self, X, y, sample_weight):
         """Return the rows of positive weight, their targets and their weights."""
-        with one_line_errors(self, X, y=y):
+        with gate.one_line_errors(self, X, y=y):
             y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        T = as_columns(y)
+        T = gate.as_columns(y)
         check_consistent_length(X, T)
         require_targets(self, T.shape[1])
-        return present_rows(X, T, weights_of_part(sample_weight, len(X)))
+        return gate.present_rows(X, T, gate.weights_of_part(sample_weight, len(X)))
 
     def _summed(self, state, X, targets, weight, keys=None):
         return sums.update_targets(state, X, targets, weight, self._features, keys)
@@ -646,7 +631,7 @@ class StreamingTargetsMixin(Streaming):
         return np.ascontiguousarray(kept.rows[:, :n]), kept.rows[:, n:], kept.weight
 
     def _solve_from_rows(self, reservoir):
-        rows = TargetRows(*self._rows_kept(reservoir))
+        rows = gate.TargetRows(*self._rows_kept(reservoir))
         twin = twin_of(self)
         twin._fit_weighted(prepared_of(rows, rows.targets), None)
         self.__dict__.update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})

@@ -42,13 +42,11 @@ class Rule:
         }[self.kind]
 
     def point(self, points):
-        """Return which of the operating points the rule asks for.
-
-        A point has threshold, share of rows flagged, recall and precision. The first one flags
-        nothing; a precision that no other point reaches asks for it. Of equal points, the one that
-        flags least is taken. With prior pi, share s and recall r the cost of a row is
-        cost_fn pi (1 - r) + cost_fp (s - pi r), and F1 is 2 pi r / (s + pi).
-        """
+        """Return which of the operating points the rule asks for."""
+        # A point has threshold, share of rows flagged, recall and precision; the first one flags
+        # nothing. With prior pi, share s and recall r the cost of a row is cost_fn pi (1 - r) +
+        # cost_fp (s - pi r), and F1 is 2 pi r / (s + pi). Of equal points, the one that flags least
+        # is taken.
         _, share, recall, precision = points.T
         prior = precision[-1]  # of the point that flags all rows
         hits = prior * recall
@@ -69,11 +67,7 @@ class Rule:
 def rule_of(
     cost_fn=None, cost_fp=None, precision=None, recall=None, budget=None, *, spelled=str
 ):  # fmt: skip
-    """Return the Rule that is asked for: the best F1 where nothing is.
-
-    Raises ValueError where several are, one cost alone, or nonsense; ``spelled`` writes a name as
-    the user knows it.
-    """
+    """Return the Rule that is asked for: the best F1 where nothing is."""
     costs, shares = (
         {name: value for name, value in wanted.items() if value is not None}
         for wanted in (
@@ -108,31 +102,17 @@ def how_to_choose(spelled=str):
 
 
 def odds_at(threshold):
-    """Return the log-odds at a threshold; beyond those of any row where all or none reach it.
-
-    At 1 they are those from which on probabilities are rounded to 1.
-    """
+    """Return the log-odds at a threshold; beyond those of any row where all or none reach it."""
     if not 0.0 < threshold <= 1.0:
         return float(np.copysign(NO_ODDS, threshold - 0.5))
     return float(logit(min(threshold, LARGEST_THRESHOLD)))
 
 
 def on_its_side(differences, is_second):
-    """Return differences of scores, above 0 where the second class is predicted, else below.
-
-    Where a probability just reaches its threshold, rounding may have put them on the other side.
-    """
+    """Return differences of scores, above 0 where the second class is predicted, else below."""
     xp, tiny = namespace(differences), float(np.finfo(np.float64).tiny)
     above, below = xp.clip(differences, tiny, None), xp.clip(differences, None, -tiny)
     return xp.where(is_second, above, below)
-
-
-def _equal_at_the_top(scores):
-    """Return scores (n, K), those within rounding of a row's largest made equal to it."""
-    xp = namespace(scores)
-    largest = xp.amax(scores, 1)[:, None]
-    rounding = TOP_DIGITS * xp.clip(abs(largest), 1.0, 1e300)
-    return xp.where(scores >= largest - rounding, largest, scores)
 
 
 class ThresholdChoice:
@@ -182,7 +162,13 @@ class ThresholdChoice:
         """
         logits = self._log_probability(X)
         if len(self.classes_) > 2:
-            return _equal_at_the_top(logits - beside(np.log(to_host(self.thresholds_)), logits))
+            xp, scores = (
+                namespace(logits),
+                logits - beside(np.log(to_host(self.thresholds_)), logits),
+            )
+            largest = xp.amax(scores, 1)[:, None]  # others within rounding are made equal to it
+            rounding = TOP_DIGITS * xp.clip(abs(largest), 1.0, 1e300)
+            return xp.where(scores >= largest - rounding, largest, scores)
         reached = softmax_of_rows(logits)[:, 1] >= self.threshold_
         return on_its_side(logits[:, 1] - logits[:, 0] - odds_at(self.threshold_), reached)
 

@@ -15,7 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval
 
-from robell._core.array import beside, empty_beside, is_no_value, is_tensor, to_host
+from robell._core.array import is_no_value, is_tensor, to_host
 
 WHOLE_NUMBERS = ("int8", "int16", "int32", "int64", "uint8")  # of tensors
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
@@ -49,7 +49,7 @@ class Given(NamedTuple):
     X: np.ndarray
     y: np.ndarray  # or a tensor of whole numbers
     multiplicity: np.ndarray
-    present: np.ndarray  # places of the rows of positive weight
+    present: Any  # places of the rows of positive weight: an array, or the range of all
     rows: Any  # those rows: TrainingRows, or TargetRows of numbers
     classes: np.ndarray | None = None  # their labels, sorted; of classifiers
 
@@ -71,20 +71,6 @@ def draw_seed(random_state):
     """Return the one number from random_state that seeds everything random in a fit."""
     # One number only, so that the state of random_state afterwards does not depend on n_hidden.
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def is_plain(X, n_features):
-    """Say whether validation, which takes half the time of one row, would return X in C's order."""
-    if not (
-        type(X) is np.ndarray
-        and X.dtype == np.float64
-        and X.ndim == 2
-        and X.shape[1] == n_features
-        and len(X) > 0
-    ):
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(X.sum()))  # a sum that overflows is looked at by validation
 
 
 @contextmanager
@@ -181,18 +167,6 @@ def check_multiplicity(sample_weight, n_rows):
     return weight
 
 
-def check_rows_counted(sample_weight, X):
-    """Return how often each row counts, as an array and beside X, and the places of those that do.
-
-    Where no weight is given nothing is looked for, and nothing sent to a device.
-    """
-    multiplicity = check_multiplicity(to_host(sample_weight), len(X))
-    if sample_weight is not None:
-        return multiplicity, beside(multiplicity, X), np.flatnonzero(multiplicity)
-    ones = empty_beside((len(X),), X).fill_(1.0) if is_tensor(X) else multiplicity
-    return multiplicity, ones, np.arange(len(X))
-
-
 def weights_of_part(sample_weight, n_rows):
     """Return the multiplicities of a part's rows, all of which may be absent."""
     if sample_weight is not None and not np.any(np.asarray(sample_weight) != 0):
@@ -206,31 +180,11 @@ def present_rows(*values):
     return values if present.all() else tuple(value[present] for value in values)
 
 
-def check_privileged(name, privileged, n_rows):
-    """Return privileged columns of all rows as an array, or raise one line."""
-    if np.ndim(privileged) != 2:
-        raise ValueError(
-            f"privileged must be a table, one row for every row of X and a column a feature; got "
-            f"{np.ndim(privileged)} dimension(s)"
-        )
-    if len(privileged) != n_rows:
-        raise ValueError(
-            f"privileged must have one row for every row of X, {n_rows}; got {len(privileged)}"
-        )
-    with one_line_errors(name, privileged, "privileged"):
-        checks = {"input_name": "privileged", "ensure_min_features": 0}
-        return check_array(privileged, **checks, **ARRAY_CHECKS)
-
-
 # -- tensors -------------------------------------------------------------------------
 
 
 def uses_device(X, estimator=None):
-    """Say whether X is a tensor to be taken as one; refuse one that nothing here could read.
-
-    As everywhere in scikit-learn, tensors are taken as such when array API dispatch is on
-    (``sklearn.set_config(array_api_dispatch=True)``). An estimator may not take any.
-    """
+    """Say whether X is a tensor to be taken as one; refuse one that nothing here could read."""
     if not is_tensor(X):
         return False
     if get_config()["array_api_dispatch"]:
@@ -279,15 +233,15 @@ def check_tensor(estimator, X, reset):
     return X
 
 
-def check_targets_of_tensor(y, n_rows):
+def check_targets(y, X):
     """Return the targets of rows on a device, as an array."""
-    y = np.asarray(to_host(y))
+    y, n_rows = np.asarray(to_host(y)), len(X)
     if y.ndim not in (1, 2) or len(y) != n_rows:
         raise ValueError(f"y must have shape ({n_rows},) or ({n_rows}, n_targets); got {y.shape}")
     return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
 
 
-def check_labels_of_tensor(y, X):
+def check_labels(y, X):
     """Return the labels of rows on a device: whole numbers stay there, others are an array."""
     if not (is_tensor(y) and str(y.dtype).removeprefix("torch.") in WHOLE_NUMBERS):
         y = np.asarray(to_host(y))

@@ -62,15 +62,6 @@ def apply_complex_activation(activation: str | Callable[..., Any], Z: ComplexArr
     return H
 
 
-def draw_complex_layer(
-    n_inputs: int, n_hidden: int, bias_scale: float, seed: int
-) -> tuple[ComplexArray, ComplexArray]:
-    """Draw W = W_R + iW_I and b = b_R + ib_I, each part as a real layer's, nested like it."""
-    W, b = draw_random_layer(n_inputs, n_hidden, bias_scale, seed)
-    W_i, b_i = draw_random_layer(n_inputs, n_hidden, bias_scale, seed, part="imaginary ")
-    return W + 1j * W_i, b + 1j * b_i
-
-
 def draw_circular_constants(n_features: int, seed: int) -> ComplexArray:
     """Draw a + ib and α of sin(ax + ibx + α): a, b ~ Uniform(0, 1], α ~ Uniform[0, 2π)."""
     a, b, alpha = random_stream(seed, "encoding").uniform(size=(n_features, 3)).T
@@ -100,26 +91,16 @@ def encode(
     return np.asarray(np.sin(u * rate + shift))
 
 
-def real_augmented(Z: ComplexArray, H: ComplexArray, output_bias: bool) -> Array:
-    """Stack R = [1 Re Z Im Z | Re h_1 Im h_1 | Re h_2 Im h_2 ...], a node's two parts together."""
-    nodes = H.view(np.float64)  # complex128 is stored as (re, im) pairs
-    ones = [np.ones((len(Z), 1))] if output_bias else []
-    return np.hstack([*ones, Z.real, Z.imag, nodes])
-
-
 class ComplexRVFLClassifier(BaseRVFLClassifier):
     """C-RVFL, and AC-RVFL with ``augmented=True``: complex-valued RVFL networks.
 
     Rows, random weights and activations are complex; the output weights are fitted by complex
     ridge regression to real one-hot targets, and the real part of the output is the score. The
-    augmented network also uses the conjugate of every feature (it is *widely* linear), which
-    frees it from driving the imaginary part of its output to zero.
+    augmented network also uses the conjugate of every feature (it is *widely* linear).
 
     **The definition is inferred.** The paper that names the two models (Liu, Zhang, Chen, Li,
-    2025) was not available, and no code was found. What is documented, and used here: complex
-    random layers with fully complex activations and least squares (complex ELM), phase and
-    circular encodings of real tables (complex-encoded ELM), and stacking the conjugate
-    (augmented complex networks). The rest is the plainest combination of these.
+    2025) was not available, and no code was found: this is the plainest combination of complex
+    ELM, phase and circular encodings of real tables, and augmented complex networks.
 
     Parameters
     ----------
@@ -170,25 +151,16 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         Complex output weights, of the encoded features and of the nodes. When augmented, real
         ones, twice as many: of the real parts of the features, of their imaginary parts, then
         of real and imaginary part of each node.
-    C_ : float
-        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
+    C_ : float
+        The C used.
     solver_ : {"primal", "dual", "svd"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
-
-    Notes
-    -----
-    The augmented network is solved in real arithmetic: with M_a = [M, conj(M)], its ridge with
-    weight C is the real ridge on [Re M, Im M] with weight 2C.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     References
     ----------
@@ -288,9 +260,10 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
                 self.circular_ = draw_circular_constants(n_features, seed)
             elif self.encoding == "pair":
                 n_inputs = (n_features + 1) // 2
-        self.hidden_weights_, self.hidden_bias_ = draw_complex_layer(
-            n_inputs, int(self.n_hidden), float(self.bias_scale), seed
-        )
+        layer = (n_inputs, int(self.n_hidden), float(self.bias_scale), seed)
+        W, b = draw_random_layer(*layer)
+        W_i, b_i = draw_random_layer(*layer, part="imaginary ")
+        self.hidden_weights_, self.hidden_bias_ = W + 1j * W_i, b + 1j * b_i
 
     def _features(self, X):
         Z = X
@@ -298,10 +271,11 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
             circular = self.circular_ if self.encoding == "circular" else None
             Z = encode(X, self.encoding, self.feature_low_, self.feature_span_, circular)
         H = apply_complex_activation(self.activation, Z @ self.hidden_weights_ + self.hidden_bias_)
-        if self.augmented:
-            return real_augmented(Z, H, self.output_bias)
         ones = [np.ones((len(Z), 1))] if self.output_bias else []
-        return np.hstack([*ones, Z, H])
+        if not self.augmented:
+            return np.hstack([*ones, Z, H])
+        # [1 Re Z Im Z | Re h_1 Im h_1 | ...]: complex128 is stored as (re, im) pairs
+        return np.hstack([*ones, Z.real, Z.imag, H.view(np.float64)])
 
     def _n_columns(self):
         n_complex = sum(self.hidden_weights_.shape)

@@ -16,7 +16,6 @@ from robell._core.layers.deep import (
     kept_outputs,
     normalise,
     row_blocks,
-    stack_layers,
 )
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import RidgeSolution
@@ -124,7 +123,10 @@ class DeepLayers(FamilyMember):
         if leave_out:
             scores = sum(self._vote(solution.loo_scores) for solution in found) / len(found)
         method = max((solution.method for solution in found), key=SOLVERS.index)
-        return RidgeSolution(stack_layers(self.layer_coef_, self._n_shared()), method, scores)
+        # The mean of scores on [shared h_l] is one linear score on [shared h_1 ... h_L].
+        n, betas = self._n_shared(), self.layer_coef_
+        parts = [sum(beta[:n] for beta in betas), *(beta[n:] for beta in betas)]
+        return RidgeSolution(namespace(X).vstack(parts) / len(betas), method, scores)
 
     def _layer_designs(self, X):
         """Yield the design matrix [1 x h_l] of each layer."""
@@ -190,9 +192,8 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
     Parameters
     ----------
     n_hidden : int, default=103
-        Number of hidden nodes of every layer. Depth is nested, not width: for the same
-        ``random_state`` and ``n_hidden``, a network of fewer layers is the first layers of a
-        deeper one.
+        Number of hidden nodes of every layer. Depth is nested, not width: a network of fewer
+        layers is the first layers of a deeper one.
     n_layers : int, default=3
         Number of layers.
     activation : str or callable, default="sigmoid"
@@ -239,18 +240,12 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
         The C used; with ``C="loo"``, that of every layer.
     solver_ : {"primal", "dual", "svd"}
         How the systems were solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    device_, dtype_ : str
+        Device and precision; only when fitted to tensors.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------
@@ -260,12 +255,9 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
     Notes
     -----
     Releases of the authors disagree about what is normalised, when the bias is added and what
-    enters the output of a layer; this is our choice among them. Where the bias is added before
-    the normalisation, as in some, it cancels. Leaving a row out holds the normalisation fixed,
-    which knows no labels.
-
-    Five layers gained nothing to speak of over five separate RVFL networks on 17 small tables
-    (``docs/guide/family.md``).
+    enters the output of a layer; this is our choice among them. Leaving a row out holds the
+    normalisation fixed, which knows no labels. Five layers gained nothing to speak of over five
+    separate RVFL networks on 17 small tables (``docs/guide/family.md``).
 
     References
     ----------
@@ -389,18 +381,12 @@ class DeepRVFLRegressor(DeepLayers, BaseRVFLRegressor):
         The C used; with ``C="loo"``, that of every layer.
     solver_ : {"primal", "dual", "svd"}
         How the systems were solved, as in :class:`RVFLClassifier`.
-    interval_residuals_ : ndarray of shape (n_rows, n_targets)
+    interval_residuals_, interval_weights_ : ndarray of shape (n_rows, n_targets) and (n_rows,)
         As in :class:`RVFLRegressor`; only with ``intervals``.
-    interval_weights_ : ndarray of shape (n_rows,)
-        As in :class:`RVFLRegressor`; only with ``intervals``.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    device_, dtype_ : str
+        Device and precision; only when fitted to tensors.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------

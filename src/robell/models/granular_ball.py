@@ -23,11 +23,10 @@ class GranularBallRVFLClassifier(LeftOutInFolds, BaseRVFLClassifier):
     """GB-RVFL, and GE-GB-RVFL with a ``graph``: an RVFL network fitted to granular balls.
 
     The training rows are split by 2-means until every ball is pure enough; the network is fitted
-    to the balls' centres and majority labels. The linear system is small; making the balls costs
-    more than it saves below some ten thousand rows. A wrong label inside a ball of another class
-    is outvoted, or ends up in a ball too small to be kept, and so do right labels near the
-    boundary. With a ``graph``, the penalty also draws balls of one class together and drives
-    classes apart in the feature space.
+    to the balls' centres and majority labels. A wrong label inside a ball of another class is
+    outvoted, or ends up in a ball too small to be kept, and so do right labels near the boundary.
+    With a ``graph``, the penalty also draws balls of one class together and drives classes apart.
+    Making the balls costs more than it saves below some ten thousand rows.
 
     Parameters
     ----------
@@ -36,16 +35,15 @@ class GranularBallRVFLClassifier(LeftOutInFolds, BaseRVFLClassifier):
     activation : str or callable, default="sigmoid"
         Function of the hidden nodes, as in :class:`RVFLClassifier`.
     C : float or "loo", default=1.0
-        Weight of the errors; smaller values regularise more.
-        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest squared
-        error of samples in folds (see Notes); not with a ``graph``.
+        Weight of the errors, as in :class:`RVFLClassifier`; ``"loo"`` by the errors of samples in
+        folds (see Notes), not with a ``graph``.
     purity : float, default=0.925
         Balls are split until the share of their most frequent class reaches this, in (0, 1].
     min_ball_size : int, default=2
         Balls of fewer rows are not used, unless their class would vanish.
     graph : {"lda", "lfda", "mda"} or None, default=None
-        Graph embedding: of linear discriminant analysis, local Fisher discriminant analysis (the
-        published choice), or marginal discriminant analysis with five neighbours.
+        Graph embedding: of linear, local Fisher (the published choice), or, with five neighbours,
+        marginal discriminant analysis.
     graph_weight : float, default=1.0
         Weight of the graph term against the size of the output weights.
     output_bias : bool, default=False
@@ -68,26 +66,18 @@ class GranularBallRVFLClassifier(LeftOutInFolds, BaseRVFLClassifier):
         ``class_counts`` (n_balls, n_classes) and ``used`` (whether the network was fitted to it).
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
-    coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
-        Output weights: those of the inputs, then of the nodes.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
+    coef_, intercept_ : ndarray of shape (n_features_in_ + n_hidden, n_classes) and (n_classes,)
+        Output weights, of inputs and nodes, and of the constant: zeros unless ``output_bias``.
     C_ : float
         The C used.
-    intercept_ : ndarray of shape (n_classes,)
-        Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd", "lu"}
         How the system was solved, as in :class:`RVFLClassifier`; with a graph by LU.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     Notes
     -----
@@ -98,15 +88,12 @@ class GranularBallRVFLClassifier(LeftOutInFolds, BaseRVFLClassifier):
     different labels are split off one by one; a class that has no ball of its own gets one of
     all its rows; of equally near balls the first are neighbours (``graph="mda"``).
 
-    Scores with a ``graph`` are those of the formula to 1e-9, also for equal rows and for columns
-    that are constant, doubled, or of scales 1 : 1e8. Where columns of the design nearly repeat one
-    another, as nodes of relu of such scales do, digits are lost, and a warning tells where none are
-    left.
+    Scores with a ``graph`` are those of the formula to 1e-9; where columns of the design nearly
+    repeat one another digits are lost, and a warning tells where none are left.
 
-    Balls are made of all labels. Probabilities are calibrated on the scores of samples by models
-    whose balls, and graph, were made without their fold: of ten, of five beyond 2,000 distinct
-    rows. Scores of the training rows themselves are too good where classes overlap, by .04 in the
-    area under the ROC curve, with a graph by .06 (``benchmarks/left_out.py``).
+    Probabilities are calibrated on the scores of samples by models whose balls, and graph, were
+    made without their fold: of ten, of five beyond 2,000 distinct rows. Scores of the training rows
+    themselves are too good where classes overlap (``benchmarks/left_out.py``).
 
     References
     ----------

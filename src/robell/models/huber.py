@@ -37,9 +37,8 @@ class HuberRVFLClassifier(WeighedByKernel, LeftOutInFolds):
     kernel_width : float or "scale", default="scale"
         Width ξ of the kernel exp(-d²/ξ²), as in :class:`RoBellRVFLClassifier`.
     threshold : float or "median", default="median"
-        Distance τ up to which rows keep their weight; the largest distance there is, √2, is no
-        threshold at all. ``"median"`` is the median distance of each class: half of its rows keep
-        theirs.
+        Distance τ up to which rows keep their weight, at most √2. ``"median"`` is the median
+        distance of each class: half of its rows keep theirs.
     center : {"mean", "median"}, default="mean"
         Centre of a class: its mean in the kernel's space (R2VFL-A), or the image of its
         feature-wise median there (R2VFL-M).
@@ -51,8 +50,7 @@ class HuberRVFLClassifier(WeighedByKernel, LeftOutInFolds):
         Class cost that multiplies the weights, as in :class:`RVFLClassifier`.
     calibrate : bool, default=True
         Whether to fit the probabilities of ``predict_proba``: on ten folds (five beyond 2,000
-        distinct rows), whose weights are made without them. Leave-one-out scores would be too
-        good: the weights of a row's neighbours know its label.
+        distinct rows), whose weights are made without them, since weights know labels.
     n_jobs : int or None, default=None
         Number of threads that compare rows, as in :class:`RoBellRVFLClassifier`.
     random_state : int, RandomState instance or None, default=None
@@ -73,26 +71,18 @@ class HuberRVFLClassifier(WeighedByKernel, LeftOutInFolds):
         The kernel width used.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
-    coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
-        Output weights: those of the inputs, then of the nodes.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
+    coef_, intercept_ : ndarray of shape (n_features_in_ + n_hidden, n_classes) and (n_classes,)
+        Output weights, of inputs and nodes, and of the constant: zeros unless ``output_bias``.
     C_ : float
         The C used.
-    intercept_ : ndarray of shape (n_classes,)
-        Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------

@@ -25,10 +25,10 @@ class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, LeftOutInFolds):
     The ridge regression weighs a row by a power of its score times its class cost.
 
     **The score erases minorities.** A minority row among the majority has mostly foreign
-    neighbours, and scores 0 from about half of the class's radius on. Of two Gaussians with ten
-    majority rows for each minority row, 60 to 97 % of the minority and at most 10 % of the majority
-    scored 0. A class of which all rows score 0 gets ones instead, with a warning; ``score_`` keeps
-    the zeros. The model is here to compare with, not to be recommended (``docs/guide/family.md``).
+    neighbours: of two Gaussians with ten majority rows for each minority row, 60 to 97 % of the
+    minority and at most 10 % of the majority scored 0. A class of which all rows score 0 gets ones
+    instead, with a warning; ``score_`` keeps the zeros. The model is here to compare with, not to
+    be recommended (``docs/guide/family.md``).
 
     GE-IFRVFL-CIL is ``IntuitionisticFuzzyRVFLClassifier(score_power=1, class_weight="ratio",
     graph="lda")``.
@@ -48,8 +48,7 @@ class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, LeftOutInFolds):
         Power of the score in the ridge regression. 2, for IFRVFL, is our reading: the authors'
         broad-learning twin squares. GE-IFRVFL-CIL has 1.
     graph : {"lda", "lfda"} or None, default=None
-        Graph embedding of the samples: of linear discriminant analysis (the published
-        demonstration's) or of local Fisher discriminant analysis.
+        Graph embedding of the samples, as in :class:`GranularBallRVFLClassifier`.
     graph_weight : float, default=0.001
         Weight of the graph term against the size of the output weights.
     output_bias : bool, default=False
@@ -80,26 +79,18 @@ class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, LeftOutInFolds):
         The kernel width used.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
-    coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
-        Output weights: those of the inputs, then of the nodes.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
+    coef_, intercept_ : ndarray of shape (n_features_in_ + n_hidden, n_classes) and (n_classes,)
+        Output weights, of inputs and nodes, and of the constant: zeros unless ``output_bias``.
     C_ : float
         The C used.
-    intercept_ : ndarray of shape (n_classes,)
-        Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd", "lu"}
         How the system was solved, as in :class:`RVFLClassifier`; with a graph by LU.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------

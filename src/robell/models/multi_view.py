@@ -60,9 +60,7 @@ class MultiViewRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     class_weight : {"balanced", "ratio", "golden", "complement"}, dict or None, default=None
         Weight of each class, as in :class:`RVFLClassifier`.
     calibrate : bool, default=True
-        Whether to fit the probabilities of ``predict_proba``: from closed-form leave-one-out
-        scores, with a ``graph`` from scores of ten folds (five beyond 2,000 distinct
-        rows).
+        Whether to fit the probabilities of ``predict_proba``, with a ``graph`` on folds.
     random_state : int, RandomState instance or None, default=None
         Seed of the hidden layers. Each view has a stream of its own, by its place.
 
@@ -79,30 +77,24 @@ class MultiViewRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     coef_ : ndarray of shape (n_columns, n_classes)
         Output weights, view by view: those of its columns, then of its nodes. Divided by the
         number of views, so that the sum over all columns is the score.
-    C_ : float
-        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
+    C_ : float
+        The C used.
     solver_ : {"primal", "dual", "svd", "gram", "eigen", "lu"}
         How the system was solved, as in :class:`RVFLClassifier`; with a graph by LU.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     Notes
     -----
     The objective is ``½Σ|β_v|² + C/2 Σ w_i [(1-κ) Σ_v |e_iv|² + κ |Σ_v e_iv|²]``, with the errors
-    e_iv of view v and κ the coupling. This parametrisation, for any number of views, is ours. The
+    e_iv of view v and κ the coupling. This parametrisation, for any number of views, is ours: the
     paper has two views and a free coupling ρ = κC, for which half of its grid is no minimum but a
-    saddle (ρ > C); the weight that the release puts on one view only is left out. The release
-    reports the best of first view, second view and both by their accuracy on the test rows; here
-    the score is always that of all views. A PCA of the same columns, the second view of its
-    demonstration, says nothing new: a second random layer on X does as well. The graph term is the
+    saddle (ρ > C). The release reports the best of first view, second view and both by their
+    accuracy on the test rows; here the score is always that of all views. The graph term is the
     published one, which is no penalty: see ``docs/guide/family_options.md``.
 
     References

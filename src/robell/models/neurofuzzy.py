@@ -43,11 +43,9 @@ def draw_rule_weights(n_features: int, n_rules: int, seed: int) -> Array:
 
 
 def firing_strengths(X: Array, centers: Array) -> Array:
-    """Return ω, each row of which sums to one also for points far from every centre.
-
-    A softmax of -|x - c|²: the plain product of the rules' memberships is 0/0 for many features.
-    |x|² is common to a row and cancels; the centres' mean is taken off, for rounding's sake.
-    """
+    """Return ω, each row of which sums to one also for points far from every centre."""
+    # A softmax of -|x - c|²: the plain product of the rules' memberships is 0/0 for many features.
+    # |x|² is common to a row and cancels; the centres' mean is taken off, for rounding's sake.
     origin = centers.mean(axis=0)
     C = centers - origin
     logits = (X - origin) @ (2.0 * C.T)
@@ -67,10 +65,8 @@ def choose_rows(X: Array, weight: Array, n_rows: int, seed: int) -> Array:
 
 
 def fuzzy_c_means(X: Array, weight: Array, centers: Array) -> Array:
-    """Improve centres by fuzzy c-means with fuzzifier 2 until they stand still.
-
-    u_ij = (|x_i - c_j|²)⁻¹ / Σ_k (|x_i - c_k|²)⁻¹,  c_j = Σ_i w_i u_ij² x_i / Σ_i w_i u_ij²
-    """
+    """Improve centres by fuzzy c-means with fuzzifier 2 until they stand still."""
+    # u_ij = (|x_i - c_j|²)⁻¹ / Σ_k (|x_i - c_k|²)⁻¹,  c_j = Σ_i w_i u_ij² x_i / Σ_i w_i u_ij²
     spread = float(np.ptp(X)) or 1.0
     for _ in range(FCM_STEPS):
         D2 = np.maximum(squared_distances(X, centers), np.finfo(np.float64).tiny)
@@ -133,20 +129,16 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
         Biases of the hidden layer.
     coef_ : ndarray of shape (n_rules_ + n_features_in_ + n_hidden, n_classes)
         Output weights: of the rules, then of the inputs, then of the nodes.
-    C_ : float
-        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
+    C_ : float
+        The C used.
     solver_ : {"primal", "dual", "svd"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------
@@ -213,29 +205,25 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
     def _fit_features(self, rows, seed):
         require_squares(rows.X)
         distinct, place = np.unique(rows.X, axis=0, return_inverse=True)
-        weight = np.bincount(place.ravel(), weights=rows.multiplicity)
+        weight: Any = np.bincount(place.ravel(), weights=rows.multiplicity)
         self.n_rules_ = min(int(self.n_rules), len(distinct))
-        self.centers_ = self._find_centers(distinct, weight, seed)
+        if self.centers == "kmeans":
+            from sklearn.cluster import KMeans  # brings a third of scikit-learn along
+
+            start = int(random_stream(seed, "centers").integers(2**31))
+            kmeans = KMeans(self.n_rules_, n_init=1, random_state=start)
+            with warnings.catch_warnings():
+                # Rows that differ by rounding only make fewer clusters: the rules then coincide.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                self.centers_ = kmeans.fit(distinct, sample_weight=weight).cluster_centers_
+        else:
+            self.centers_ = choose_rows(distinct, weight, self.n_rules_, seed)
+            if self.centers == "fcm":
+                self.centers_ = fuzzy_c_means(distinct, weight, self.centers_)
         self.rule_weights_ = draw_rule_weights(rows.X.shape[1], self.n_rules_, seed)
         self.hidden_weights_, self.hidden_bias_ = draw_random_layer(
             self.n_rules_, int(self.n_hidden), float(self.bias_scale), seed, low=0.0
         )
-
-    def _find_centers(self, X, weight, seed):
-        if self.centers == "kmeans":
-            from sklearn.cluster import KMeans  # brings a third of scikit-learn along
-
-            kmeans = KMeans(
-                self.n_rules_,
-                n_init=1,
-                random_state=int(random_stream(seed, "centers").integers(2**31)),
-            )
-            with warnings.catch_warnings():
-                # Rows that differ by rounding only make fewer clusters: the rules then coincide.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                return kmeans.fit(X, sample_weight=weight).cluster_centers_
-        chosen = choose_rows(X, weight, self.n_rules_, seed)
-        return fuzzy_c_means(X, weight, chosen) if self.centers == "fcm" else chosen
 
     def _features(self, X):
         F = fuzzy_block(X, self.centers_, self.rule_weights_)

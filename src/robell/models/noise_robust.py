@@ -66,7 +66,6 @@ from robell.models._estimator import (
     Capabilities,
     FamilyClassifier,
     bypassed_in_parts,
-    remember_device,
     require_finite_scores,
 )
 from robell.models._thresholds import ThresholdChoice
@@ -320,7 +319,6 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             The fitted estimator.
         """
         given = self._check_training(X, y, sample_weight)
-        remember_device(self, given.X)
         rows: TrainingRows = given.rows
         seed = draw_seed(self.random_state)
         n_threads = 1 if is_tensor(given.X) else threads_for(self.n_jobs)

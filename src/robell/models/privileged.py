@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.layers.features import RowBlocks, column_scales, draw_random_layer, hidden_output
@@ -22,7 +23,7 @@ from robell._core.ridge.solve import (
     solve_kernels,
 )
 from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities
-from robell.models._validation import check_privileged, draw_seed
+from robell.models._validation import ARRAY_CHECKS, draw_seed, one_line_errors
 from robell.models.robell import resolve_kernel_width
 
 PENALTIES = np.array([10.0**k for k in range(-2, 6)])  # what privileged_penalty="loo" chooses from
@@ -84,7 +85,20 @@ class PrivilegedMixin(BaseRVFLClassifier):
         if privileged is None:
             return prepared
         rows, name = prepared.rows, type(self).__name__
-        Z = check_privileged(name, privileged, prepared.n_given)[prepared.present]
+        n_rows, n_dimensions = prepared.n_given, np.ndim(privileged)
+        if n_dimensions != 2:
+            raise ValueError(
+                "privileged must be a table, one row for every row of X and a column a feature; "
+                f"got {n_dimensions} dimension(s)"
+            )
+        if len(privileged) != n_rows:
+            raise ValueError(
+                f"privileged must have one row for every row of X, {n_rows}; got {len(privileged)}"
+            )
+        with one_line_errors(name, privileged, "privileged"):
+            checks = {"input_name": "privileged", "ensure_min_features": 0}
+            Z = check_array(privileged, **checks, **ARRAY_CHECKS)
+        Z = Z if len(Z) == len(rows.X) else Z[prepared.present]
         self.privileged_mean_, self.privileged_scale_ = column_scales(Z, rows.multiplicity)
         with np.errstate(over="ignore"):
             Z = (Z - self.privileged_mean_) / self.privileged_scale_
@@ -98,11 +112,7 @@ class PrivilegedMixin(BaseRVFLClassifier):
         return super()._leaves_out() or self.privileged_penalty == "loo"
 
     def _choose(self, errors_of, has_privileged=True):
-        """Set C_ and privileged_penalty_, to the values of smallest leave-one-out error if asked.
-
-        ``errors_of(privileged_penalty, candidates)`` returns the errors of candidates of C. Of
-        equal errors the larger penalty wins, then the smaller C.
-        """
+        """Set C_ and privileged_penalty_; of equal errors the larger, then the smaller C."""
         candidates = PAPER_C if self.C == "loo" else np.array([float(self.C)])
         penalties = [float("inf")]
         if has_privileged:
@@ -156,10 +166,8 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
     coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
         Output weights that predict: those of the inputs, then of the nodes.
     privileged_coef_ : ndarray of shape (n_privileged + privileged_hidden, n_classes)
@@ -170,20 +178,16 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
         What privileged columns were standardised by.
     privileged_penalty_ : float
         The penalty used.
-    C_ : float
-        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
+    C_ : float
+        The C used.
     solver_ : {"primal", "dual", "svd"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features of X seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------
@@ -191,10 +195,8 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
 
     Notes
     -----
-    One ridge regression on the design [m, z/√γ], of which the second block is thrown away. The
-    release has a further term that is linear in the privileged scores; it shifts the scores of
-    all classes alike and changes no prediction, so it is left out. Equal rows, which are left out
-    together, are equal in both tables.
+    One ridge regression on the design [m, z/√γ], of which the second block is thrown away. A
+    further term of the release shifts the scores of all classes alike, so it is left out.
 
     Do not expect much: in simulations it helped only where the privileged columns explain label
     noise that does not depend on X (accuracy .640 to .644). Copies or cleaner versions of X did
@@ -303,10 +305,9 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
 class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
     """KRVFL+: RVFL+ with kernels in place of the random layers.
 
-    The kernel of two rows is their product, for the direct links, plus a Gaussian one. Without
-    privileged columns this is kernel ridge regression on class indicators. All pairs of rows are
-    held, six times over: a second for 2,000 rows; about 11 minutes and 19 GB for 20,000, the most
-    it takes.
+    The kernel of two rows is their product, for the direct links, plus a Gaussian one. All pairs of
+    rows are held, six times over: a second for 2,000 rows; about 11 minutes and 19 GB for 20,000,
+    the most it takes.
 
     Parameters
     ----------
@@ -345,14 +346,10 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
         Zeros.
     solver_ : {"dual", "svd"}
         How the system was solved: by Cholesky, or by its eigenvalues where it was singular.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features of X seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------

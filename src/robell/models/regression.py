@@ -29,12 +29,9 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
 "leaky_relu", "tansig"} or callable, default="sigmoid"
         Function of the hidden nodes. A callable maps an array to an array of its shape.
     C : float or "loo", default=1.0
-        Weight of the errors against the size of the output weights, 1/alpha of ``Ridge``: smaller
-        values regularise more.
-        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
-        squared leave-one-out error, found in closed form; of several targets each counts in units
-        of its own spread, that of the means of equal rows. ``np.inf`` is the least squares solution
-        of smallest norm.
+        Weight of the errors, 1/alpha of ``Ridge``: smaller values regularise more. ``"loo"`` and
+        ``np.inf`` as in :class:`RVFLClassifier`; of several targets each counts in units of its
+        own spread, that of the means of equal rows.
     direct_link : bool, default=True
         Whether the inputs enter the output layer too. Without, the model is an ELM.
     bias_scale : float, default=0.1
@@ -49,31 +46,21 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
     ----------
     n_outputs_ : int
         Number of targets.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
-    coef_ : ndarray of shape (n_features_in_ + n_hidden, n_targets)
-        Output weights: those of the inputs (where linked), then of the nodes.
-    intercept_ : ndarray of shape (n_targets,)
-        The constant of every target.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
+    coef_, intercept_ : ndarray of shape (n_features_in_ + n_hidden, n_targets) and (n_targets,)
+        Output weights: those of the inputs (where linked), then of the nodes; the constants.
     C_ : float
         The C used.
     solver_ : {"primal", "dual", "svd", "gram", "eigen"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    interval_residuals_ : ndarray of shape (n_rows, n_targets)
-        Absolute leave-one-out residuals of the training rows of positive weight; only with
-        ``intervals``.
-    interval_weights_ : ndarray of shape (n_rows,)
-        How often each of them counts; only with ``intervals``.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    interval_residuals_, interval_weights_ : ndarray of shape (n_rows, n_targets) and (n_rows,)
+        Absolute leave-one-out residuals of the training rows of positive weight, and how often
+        each row counts; only with ``intervals``.
+    device_, dtype_ : str
+        Device and precision; only when fitted to tensors.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------
@@ -145,30 +132,20 @@ class ELMRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
     ----------
     n_outputs_ : int
         Number of targets.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
-    coef_ : ndarray of shape (n_hidden, n_targets)
-        Output weights of the nodes.
-    intercept_ : ndarray of shape (n_targets,)
-        The constant of every target.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
+    coef_, intercept_ : ndarray of shape (n_hidden, n_targets) and (n_targets,)
+        Output weights of the nodes; the constants.
     C_ : float
         The C used.
     solver_ : {"primal", "dual", "svd", "gram", "eigen"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    interval_residuals_ : ndarray of shape (n_rows, n_targets)
+    interval_residuals_, interval_weights_ : ndarray of shape (n_rows, n_targets) and (n_rows,)
         As in :class:`RVFLRegressor`; only with ``intervals``.
-    interval_weights_ : ndarray of shape (n_rows,)
-        As in :class:`RVFLRegressor`; only with ``intervals``.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    device_, dtype_ : str
+        Device and precision; only when fitted to tensors.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------

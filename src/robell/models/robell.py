@@ -70,32 +70,8 @@ def membership_method(membership, rows, n_classes):
     return "approximate" if approximable(rows.labels, n_classes) else "exact"
 
 
-def compare_rows(rows, n_classes, width, n_jobs, method="exact", seed=0):
-    """Return statistics of all pairs of rows, or of samples of them, in time linear in the rows."""
-    X, labels, multiplicity = rows
-    if is_tensor(X):
-        return statistics_of_tensors(X, labels, n_classes, width, multiplicity)
-    exact = method == "exact"
-    pairs = pairs_to_compare(np.bincount(labels)) if exact else pairs_to_sample(labels, n_classes)
-    with Progress(pairs, "memberships") as progress:
-        workers = Workers(threads_for(n_jobs), one_blas_thread, progress.advance)
-        if exact:
-            return kernel_statistics(X, labels, n_classes, width, multiplicity, workers)
-        # A stream apart from those of the random layer, which have keys of one number
-        stream = np.random.SeedSequence(seed, spawn_key=tuple(b"membership"))
-        rng = np.random.default_rng(stream)
-        return approximate_statistics(
-            X, labels, n_classes, width, multiplicity, rng, workers=workers
-        )
-
-
 class WeighedByKernel(BaseRVFLClassifier):
-    """Adds row weights made of the statistics of all pairs of rows; not for direct use.
-
-    A model has ``kernel_width``, ``n_jobs``, and says in ``_weights_of`` what the statistics and a
-    setting of its ``_weight_parameters`` make of every row, and in ``_remember_weights`` what of it
-    is kept.
-    """
+    """Adds row weights made of the statistics of all pairs of rows; not for direct use."""
 
     kernel_width: float | str
     kernel_width_: float
@@ -115,7 +91,9 @@ class WeighedByKernel(BaseRVFLClassifier):
         raise NotImplementedError
 
     def _fit_weights(self, prepared):
-        setting = {name: getattr(self, name) for name in self._weight_parameters}
+        setting = {}
+        for name in self._weight_parameters:
+            setting[name] = getattr(self, name)
         ((weight, found, width),) = self._weighed(prepared.rows, [setting], {})
         self.kernel_width_ = width
         self._remember_weights(prepared, found)
@@ -131,14 +109,29 @@ class WeighedByKernel(BaseRVFLClassifier):
     @bypassed_in_parts
     def _weighed(self, rows, settings, statistics):
         """Yield each setting's weights, all it makes of the rows, and the width: compared once."""
+        X, labels, multiplicity = rows
         n_classes, seed = len(self.classes_), self._comparison_seed
-        method = membership_method(getattr(self, "membership", "exact"), rows, n_classes)
+        exact = membership_method(getattr(self, "membership", "exact"), rows, n_classes) == "exact"
         for setting in settings:
-            width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
+            width = resolve_kernel_width(setting["kernel_width"], X, multiplicity)
             # Exact statistics depend on the rows alone, so every search over them may share them.
-            key = width if method == "exact" else (width, seed)
-            if key not in statistics:
-                statistics[key] = compare_rows(rows, n_classes, width, self.n_jobs, method, seed)
+            key, compared = width if exact else (width, seed), (X, labels, n_classes, width)
+            if key not in statistics and is_tensor(X):
+                statistics[key] = statistics_of_tensors(*compared, multiplicity)
+            elif key not in statistics:
+                pairs = pairs_to_compare(np.bincount(labels))
+                if not exact:
+                    pairs = pairs_to_sample(labels, n_classes)
+                with Progress(pairs, "memberships") as progress:
+                    workers = Workers(threads_for(self.n_jobs), one_blas_thread, progress.advance)
+                    if exact:
+                        statistics[key] = kernel_statistics(*compared, multiplicity, workers)
+                    else:  # a stream apart from those of the layer, which have keys of one number
+                        stream = np.random.SeedSequence(seed, spawn_key=tuple(b"membership"))
+                        rng = np.random.default_rng(stream)
+                        statistics[key] = approximate_statistics(
+                            *compared, multiplicity, rng, workers=workers
+                        )
             weights = ("row weights", key, *setting.values())
             if weights not in statistics:
                 statistics[weights] = self._weights_of(rows, statistics[key], width, setting)
@@ -180,11 +173,10 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
     calibrate : bool, default=True
         Whether to fit the probabilities of ``predict_proba``.
     membership : {"exact", "approximate", "auto"}, default="exact"
-        How memberships are computed. ``"exact"`` compares all pairs of rows. ``"approximate"``
-        takes time linear in the rows: class means through landmarks, neighbours counted among
-        sampled rows, more of them where few are near; ``membership_error_`` says how far off each
-        membership may be. Where no class has more than 4,096 rows it compares all pairs too,
-        which costs no more. ``"auto"`` is exact up to 100,000 rows and approximate beyond.
+        ``"exact"`` compares all pairs of rows. ``"approximate"`` takes time linear in the rows:
+        class means through landmarks, neighbours counted among sampled rows;
+        ``membership_error_`` says how far off each membership may be. Where no class has more
+        than 4,096 rows it is exact too. ``"auto"`` is approximate beyond 100,000 rows.
     n_jobs : int or None, default=None
         Number of threads that compare rows, as in joblib: None means 1 outside a
         ``joblib.parallel_config`` context, -1 all cores. Results do not depend on it, to the bit.
@@ -197,8 +189,8 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
     membership_ : ndarray of shape (n_samples,)
         PW-GB membership of every training row, in (0, 1]; 0 for rows of weight zero.
     membership_error_ : ndarray of shape (n_samples,)
-        Bound of the difference between ``membership_`` and the exact membership: 0 where that was
-        computed. The bounds of all rows hold together with a confidence of 99 %.
+        Bound of the difference from the exact membership, 0 where that was computed. The bounds of
+        all rows hold together with a confidence of 99 %.
     membership_method_ : {"exact", "approximate"}
         How memberships were computed.
     class_probability_ : ndarray of shape (n_samples,)
@@ -209,36 +201,25 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
         The kernel width used.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
-    coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
-        Output weights, the paper's V.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
+    coef_, intercept_ : ndarray of shape (n_features_in_ + n_hidden, n_classes) and (n_classes,)
+        Output weights, the paper's V; the constant's are zeros unless ``output_bias``.
     C_ : float
         The C used.
-    intercept_ : ndarray of shape (n_classes,)
-        Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd", "gram", "eigen"}
         How the system was solved, as in :class:`RVFLClassifier`.
     drift_ : dict
         After ``partial_fit``, once memberships are frozen: how unlikely later rows would be if
         they were as the earlier ones; see ``docs/guide/streaming_method.md``.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
     engine_ : {"triton", "torch"}
-        Only when fitted to tensors: whether pairs of rows were compared by fused kernels of Triton
-        or by blocks of tensor operations.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+        What compared pairs of rows; only when fitted to tensors.
+    device_, dtype_ : str
+        Device and precision; only when fitted to tensors.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------
@@ -246,18 +227,16 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
 
     Notes
     -----
-    Time grows with the square of the number of rows (all pairs are compared twice), memory only
+    Time grows with the square of the number of rows (all pairs are compared twice), memory
     linearly; with ``membership="approximate"`` both grow linearly. A row of weight k counts as k
-    rows in either; but samples of weighted rows are other samples than those of repeated rows, so
-    approximate memberships of the two agree within their bounds only. For more than two classes,
-    which the paper does not define, the same formulas hold with the smallest class as the minority
-    and every other as a majority.
+    rows; approximate memberships of weighted and of repeated rows agree within their bounds only.
+    For more than two classes, which the paper does not define, the same formulas hold with the
+    smallest class as the minority and every other as a majority.
 
-    Which class is the minority is counted in each fit, by total ``sample_weight``. Weights that
-    state importance rather than counts can therefore make another class the minority, and so
-    change which rows get a membership of 1. Of classes of equal size the one whose label sorts
-    first counts as the smallest, so renaming the labels of a balanced table can change predictions:
-    on standardised iris, turning the order of the three names round changes 13 of 150.
+    The minority is counted in each fit, by total ``sample_weight``: weights that state importance
+    rather than counts can make another class the minority. Of classes of equal size the one whose
+    label sorts first counts as the smallest, so renaming the labels of a balanced table can change
+    predictions: on standardised iris, turning the order of the names round changes 13 of 150.
 
     References
     ----------

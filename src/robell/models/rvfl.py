@@ -28,12 +28,10 @@ class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 "leaky_relu", "tansig"} or callable, default="sigmoid"
         Function of the hidden nodes. A callable maps an array to an array of its shape.
     C : float or "loo", default=1.0
-        Weight of the errors against the size of the output weights, as in ``SVC``: smaller
-        values regularise more.
-        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
-        squared leave-one-out error, found in closed form. ``np.inf`` is no penalty at all: of all
-        least squares solutions the one of smallest norm (the pseudo-inverse); not in streams and
-        passes, whose sums do not hold it.
+        Weight of the errors, as in ``SVC``: smaller values regularise more. ``"loo"`` takes the
+        power of ten from 1e-5 to 1e5 with the smallest weighted squared leave-one-out error, found
+        in closed form. ``np.inf`` is the least squares solution of smallest norm (the
+        pseudo-inverse); not in streams and passes, whose sums do not hold it.
     direct_link : bool, default=True
         Whether the inputs enter the output layer too. Without, the model is an ELM.
     output_bias : bool, default=False
@@ -42,10 +40,9 @@ class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         Hidden biases are uniform in ``[0, bias_scale]``.
     class_weight : {"balanced", "ratio", "golden", "complement"}, dict or None, default=None
         Weight of each class: ``"balanced"`` is n / (K n_c), ``"ratio"`` n_min / n_c, ``"golden"``
-        n / (K n_c), times 0.618 for classes larger than n / K, and ``"complement"`` 1 - n_c / n;
-        a dict maps labels to weights (1 where absent). The last two names are those of the
-        class-specific weighted RVFL (CSWRVFL), in our reading
-        (``docs/guide/family_formulas.md``).
+        n / (K n_c), times 0.618 for classes larger than n / K, and ``"complement"`` 1 - n_c / n
+        (the last two as in CSWRVFL, ``docs/guide/family_formulas.md``); a dict maps labels to
+        weights, 1 where absent.
     calibrate : bool, default=True
         Whether to fit the probabilities of ``predict_proba``, from closed-form leave-one-out
         scores. Without, fit takes about half the time and there is no ``predict_proba``.
@@ -56,32 +53,21 @@ class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
-    coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
-        Output weights, the paper's V: those of the inputs (where linked), then of the nodes.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
+    coef_, intercept_ : ndarray of shape (n_features_in_ + n_hidden, n_classes) and (n_classes,)
+        Output weights, of inputs and nodes, and of the constant: zeros unless ``output_bias``.
     C_ : float
         The C used.
-    intercept_ : ndarray of shape (n_classes,)
-        Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd", "gram", "eigen"}
-        How the system was solved: Cholesky in primal or dual form, or, where it was singular to
-        working precision, by singular values; after ``partial_fit`` from the Gram matrices
-        remembered, by Cholesky or eigenvalues.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+        How the system was solved: by Cholesky in primal or dual form, by singular values where it
+        was singular; after ``partial_fit`` from Gram matrices, by Cholesky or eigenvalues.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    device_, dtype_ : str
+        Device and precision; only when fitted to tensors.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------
@@ -167,30 +153,20 @@ class ELMClassifier(StreamingMixin, BaseRVFLClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
-    coef_ : ndarray of shape (n_hidden, n_classes)
-        Output weights of the nodes.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
+    coef_, intercept_ : ndarray of shape (n_hidden, n_classes) and (n_classes,)
+        Output weights of the nodes; the constant's are zeros unless ``output_bias``.
     C_ : float
         The C used.
-    intercept_ : ndarray of shape (n_classes,)
-        Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd", "gram", "eigen"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    device_, dtype_ : str
+        Device and precision; only when fitted to tensors.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------

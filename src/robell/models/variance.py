@@ -42,10 +42,9 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     over all rows.
 
     **What it can and cannot do.** With a free intercept and a scatter that is not divided, the
-    total variance gives C / (C + λ) times the RVFL network of C + λ, exactly: it is RVFL with
-    another C, and so is, for two classes, that within classes. Divided by the number of rows, the
-    total variance still is all but that. Only the variance within classes, divided by class, which
-    makes large and small classes count alike, is a model of its own; hence the default.
+    total variance gives RVFL with another C, exactly, and so does, for two classes, that within
+    classes. Only the variance within classes, divided by class, which makes large and small
+    classes count alike, is a model of its own; hence the default.
 
     Parameters
     ----------
@@ -76,26 +75,18 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
-        Weights of the hidden layer.
-    hidden_bias_ : ndarray of shape (n_hidden,)
-        Biases of the hidden layer.
-    coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
-        Output weights: those of the inputs, then of the nodes.
+    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
+        The hidden layer.
+    coef_, intercept_ : ndarray of shape (n_features_in_ + n_hidden, n_classes) and (n_classes,)
+        Output weights, of inputs and nodes, and of the constant: zeros unless ``output_bias``.
     C_ : float
         The C used.
-    intercept_ : ndarray of shape (n_classes,)
-        Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd", "gram", "eigen"}
         How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_ : float
-        Slope of the map from scores to log-probabilities; only with ``calibrate``.
-    calibration_offsets_ : ndarray of shape (n_classes,)
-        Its offsets; only with ``calibrate``.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
+        Map from scores to log-probabilities; only with ``calibrate``.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of columns of X, and their names where it had names.
 
     See Also
     --------
@@ -103,15 +94,13 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 
     Notes
     -----
-    Our reading: the text could not be read and no code was found. The form is that of the ancestors
-    (minimum variance and minimum class variance extreme learning machines) with the ridge of RVFL
-    kept, the divisors those of a public implementation of a descendant.
+    Our reading: the text could not be read and no code was found. The form is that of minimum
+    (class) variance extreme learning machines with the ridge of RVFL kept, the divisors those of a
+    public implementation of a descendant.
 
-    Leave-one-out scores, for ``C="loo"`` and the probabilities, leave the row out of the scatter
-    too, by a change of rank two; the divisor stays the number of rows of the class with it. With
-    the scatter of all rows held fixed, they would choose far too large a ``variance_weight``. Where
-    ``C=np.inf`` meets more columns than independent rows, probabilities are fitted on ten folds
-    instead (five beyond 2,000 distinct rows).
+    Leave-one-out scores leave the row out of the scatter too, by a change of rank two; the divisor
+    stays the number of rows of the class with it. Where ``C=np.inf`` meets more columns than
+    independent rows, probabilities are fitted on folds instead.
 
     References
     ----------

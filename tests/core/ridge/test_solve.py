@@ -13,7 +13,6 @@ from robell._core.ridge.solve import (
     WithConstant,
     factor_spd,
     invert_lower,
-    leave_one_out,
     normal_equations,
     solve_ridge,
 )
@@ -243,9 +242,10 @@ def test_leave_one_out_of_a_singular_system(rng):
 
 
 def test_leave_one_out_identity():
-    np.testing.assert_allclose(
-        leave_one_out(np.array([[0.8]]), np.array([[1.0]]), np.array([0.5])), [[0.6]]
-    )
+    """f_-i = (f_i - h_i t_i)/(1 - h_i): two rows [1] with C = 1 have f = h = 1/3."""
+    solution = solve_ridge(blocks(np.ones((2, 1))), np.array([[1.0], [0.0]]), 1.0, None, True)
+    np.testing.assert_allclose(solution.beta, [[1 / 3]])
+    np.testing.assert_allclose(solution.loo_scores, [[0.0], [0.5]], atol=1e-15)
 
 
 # -- pieces --------------------------------------------------------------------------

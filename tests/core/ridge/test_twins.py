@@ -23,6 +23,23 @@ def by_loops(X):
     return [next(j for j, other in enumerate(X) if np.array_equal(other, row)) for row in X]
 
 
+def test_equal_rows_in_single_precision_are_found_among_many(rng):
+    """Sums of columns in single precision would be those of other rows as well."""
+    X = rng.normal(size=(50_000, 3)).astype(np.float32)
+    order = rng.permutation(100_000)
+    twins = find_twins(np.vstack([X, X])[order])
+    assert len(twins.first) == 50_000
+    np.testing.assert_array_equal(order[twins.first][twins.group] % 50_000, order % 50_000)
+
+
+def test_rows_near_in_that_order_are_compared_only_where_some_are_near(rng):
+    """Many rows always have near neighbours: their columns' medians are needed for copies only."""
+    X = rng.normal(size=(200_000, 2))
+    assert find_twins(X) is None
+    X[7] = X[100_000] + 1e-12
+    assert find_twins(X).group[100_000] == 7
+
+
 @given(
     st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 4), st.sampled_from([2, 5, 10**6])
 )

@@ -67,13 +67,11 @@ def grow_balls(X: Array, labels: Labels, n_classes: int, weight: Array, purity: 
 
 
 def two_means(X: Array, weight: Array, ball: Labels) -> Mask:
-    """Cut every ball in two non-empty parts; say which rows are above. ``ball`` is sorted.
-
-    Lloyd's iterations for all balls at once, exactly, passing over rows that stay for certain. A
-    row is in the upper part when its margin x·d - t is positive, and not by rounding only, d being
-    the difference of the two centres. Since d and t moved by δd and δt, the margin moved by at most
-    |x||δd| + |δt|; rows whose last margin was larger are passed over (as in Hamerly's k-means).
-    """
+    """Cut every ball in two non-empty parts; say which rows are above. ``ball`` is sorted."""
+    # Lloyd's iterations for all balls at once, exactly, passing over rows that stay for certain. A
+    # row is in the upper part when its margin x·d - t is positive, d being the difference of the
+    # two centres. Since d and t moved by δd and δt, the margin moved by at most |x||δd| + |δt|;
+    # rows whose last margin was larger are passed over (as in Hamerly's k-means).
     side = _first_cut(X, weight, ball)
     total, rows_in = np.bincount(ball, weights=weight), np.bincount(ball)
     n_balls, n_rows = len(total), len(X)
@@ -166,10 +164,7 @@ def _class_counts(ball: Labels, labels: Labels, n_classes: int, weight: Array) -
 
 
 def _first_cut(X: Array, weight: Array, ball: Labels) -> Mask:
-    """Cut every ball at the mean of its axis of largest variance, the first of equal ones.
-
-    In a standardised table all columns have the same variance, but for rounding.
-    """
+    """Cut every ball at the mean of its axis of largest variance, the first of equal ones."""
     total = np.bincount(ball, weights=weight)
     mean = _sums(X, weight, ball) / total[:, None]
     variance = _sums(np.square(X - mean[ball]), weight, ball)

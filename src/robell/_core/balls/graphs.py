@@ -24,12 +24,10 @@ NEAR = 1e-14  # of the size of the rows: distances that differ by less are equal
 
 
 def graph_term(M: Array, labels: Labels, kind: str, weight: Array) -> Array:
-    """Return S = (S_b + 10⁻³ I)⁺ S_w for one of the graphs "lda", "lfda" and "mda".
-
-    "mda" counts neighbours, whose places copies of a row would fill: it takes weights of one only.
-    """
-    # Laplacian forms do not see a shift: without it a column far from zero keeps its digits, and a
-    # constant one has no scatter.
+    """Return S = (S_b + 10⁻³ I)⁺ S_w for one of the graphs "lda", "lfda" and "mda"."""
+    # "mda" counts neighbours, whose places copies of a row would fill: it takes weights of one
+    # only. Laplacian forms do not see a shift: without it a column far from zero keeps its digits,
+    # and a constant one has no scatter.
     within, between = SCATTERS[kind](M - M[0], labels, weight)
     regularised = between + REGULARISATION * np.eye(M.shape[1])
     # Scaled: columns of different sizes cost no digits. Solved: an inverse would cost some.
@@ -57,11 +55,9 @@ def lda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]:
 
 
 def lfda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]:
-    """Scatter of the local Fisher graphs, with affinity A = exp(-D²/(2σ²)), σ² the mean of D².
-
-    Same class: W_w = A/n_c, W_b = A(1/N - 1/n_c). Other class: W_w = 0, W_b = 1/N. Each times the
-    weights of both rows.
-    """
+    """Scatter of the local Fisher graphs, with affinity A = exp(-D²/(2σ²)), σ² the mean of D²."""
+    # Same class: W_w = A/n_c, W_b = A(1/N - 1/n_c). Other class: W_w = 0, W_b = 1/N. Each times the
+    # weights of both rows.
     N = weight.sum()
     size = np.bincount(labels, weights=weight)[labels]
     centred = M - weight @ M / N  # distances stay
@@ -82,11 +78,7 @@ def lfda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]
 
 
 def mda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]:
-    """Scatter of binary graphs of five nearest neighbours, made symmetric by "or".
-
-    Within: the nearest of the same class, the row itself counting as one. Between: the nearest
-    of the other classes. Of equally near ones the first are taken.
-    """
+    """Scatter of binary graphs of five nearest neighbours, made symmetric by "or"."""
     edges: list[list[Array]] = [[], []]
     for rows in blocks_of(0, len(M), max(1, TILE_PAIRS // len(M))):
         D2 = squared_distances(M[rows], M)
@@ -98,11 +90,9 @@ def mda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]:
 
 
 def _nearest(M: Array, rows: slice, squares: Array) -> tuple[Labels, Labels]:
-    """Return the pairs of some rows and their nearest ones, of equally near ones the first.
-
-    Distances of copies of a row differ by rounding: those within it of the furthest one taken are
-    as near. ``squares`` are squared distances, infinite where a pair is not allowed.
-    """
+    """Return the pairs of some rows and their nearest ones, of equally near ones the first."""
+    # Distances of copies of a row differ by rounding: those within it of the furthest one taken are
+    # as near. ``squares`` are squared distances, infinite where a pair is not allowed.
     k, size = min(NEIGHBOURS, len(M)), 2.0 * float(np.sqrt(squared_norms(M).max()))
     furthest = np.partition(squares, k - 1, axis=1)[:, k - 1 : k]
     possible = (squares <= furthest + NEAR * size**2) & np.isfinite(squares)

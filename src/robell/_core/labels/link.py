@@ -31,7 +31,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from robell._core.array import Array, Labels, beside, namespace, softmax_of_rows
-from robell._core.ridge.calibrate import SlopePrior, log_odds, newton_step
+from robell._core.ridge.calibrate import SlopePrior, newton_step
 
 PRIOR = SlopePrior(log_slope=1.5, precision=1.0)
 LOG_SLOPES = -3.0, 5.0  # the least and the largest
@@ -109,13 +109,14 @@ def fit_slope_to(scores: Array, likelihood: Array, weight: Array, n_steps: int =
     # Where one row weighs more than 1e16 others the rounding of their sum is more than 1e-6.
     ridge, P = max(1e-6, 1e-12 * float(weight.sum())), np.empty(scores.T.shape)
     for _ in range(n_steps):
-        np.copyto(P[1:], log_odds(theta, contrast))
+        S = float(np.exp(theta[0])) * contrast
+        np.add(S, theta[1:, None], out=P[1:])
         P[0] = 0.0
         P -= P.max(axis=0)
         np.exp(P, out=P)
         P /= P.sum(axis=0)
         target = _posterior(P, likelihood)
-        step, _ = newton_step(theta, contrast, P[1:], target[1:], weight, PRIOR, ridge)
+        step, _ = newton_step(theta, S, P[1:], target[1:], weight, PRIOR, ridge)
         step = np.clip(step, -1.0, 1.0)
         theta = theta - step
         theta[0] = np.clip(theta[0], *LOG_SLOPES)

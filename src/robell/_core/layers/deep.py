@@ -115,16 +115,6 @@ def _largest(values: Any) -> float:
     return max(float(values.max()), -float(values.min()))
 
 
-def stack_layers(betas: list[Any], n_shared: int) -> Any:
-    """Return the output weights on [shared h_1 ... h_L] whose scores are the mean of the layers'.
-
-    Each layer has a ridge of its own on [shared h_l], so the mean is one linear score.
-    """
-    xp = namespace(betas[0])
-    shared = sum(beta[:n_shared] for beta in betas)
-    return xp.vstack([shared, *(beta[n_shared:] for beta in betas)]) / len(betas)
-
-
 def _pooled(a: tuple[Any, Any, Any] | None, b: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
     """Return size, mean and scatter of the rows of both."""
     if a is None:

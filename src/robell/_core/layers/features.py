@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from robell._core.array import Array, namespace
+from robell._core.array import Array, is_tensor, namespace
 
 # Blocks of about this many numbers stay in the second-level cache between the activation and the
 # Gram matrix, and bound the memory of fit and predict whatever the number of rows.
 BLOCK_ELEMENTS = 1 << 17
 TENSOR_BLOCK_ELEMENTS = 1 << 24  # of tensors: a device wants more to do at a time
+# Of designs that are gone through again: all blocks are kept where that is quicker than to make
+# them again, which for arrays is while they stay in the cache.
+KEPT_ELEMENTS, KEPT_TENSOR_ELEMENTS = 1 << 20, 1 << 28
 
 # Everything random comes from one seed through streams of its own, so that no draw depends on how
 # many numbers another one took.
@@ -47,13 +50,10 @@ def draw_random_layer(
     part: str = "",
     place: int = 0,
 ) -> tuple[Array, Array]:
-    """Draw U ~ Uniform[low, 1] of shape (B, D) and b ~ bias_scale * Uniform[0, 1] of shape (D,).
-
-    Layers are nested: node j's weights and bias do not depend on ``n_hidden``, because weights are
-    drawn node by node and biases come from a stream of their own. The paper leaves the range of
-    the bias open (erratum E20). ``part`` is "imaginary " for the second part of a complex layer,
-    "privileged " for privileged columns; ``place`` counts views.
-    """
+    """Draw U ~ Uniform[low, 1], (B, D), and b ~ bias_scale * Uniform[0, 1], (D,)."""
+    # Layers are nested: node j does not depend on ``n_hidden``, because weights are drawn node by
+    # node and biases come from a stream of their own. The paper leaves the range of the bias open
+    # (erratum E20).
     of_weights = random_stream(seed, f"{part}weights", place)
     weights = of_weights.uniform(low, 1.0, size=(n_hidden, n_features))
     bias = random_stream(seed, f"{part}bias", place).uniform(0.0, 1.0, size=n_hidden)
@@ -63,11 +63,7 @@ def draw_random_layer(
 def draw_sparse_layer(
     n_features: int, n_hidden: int, n_inputs: int, scale: float, seed: int
 ) -> tuple[Array, Array]:
-    """Draw U of shape (B, D), ``n_inputs`` entries a column not zero, and b of shape (D,).
-
-    Entries are Uniform[-1, 1] times scale/√n_inputs, biases Uniform[-1, 1]. Layers are nested, as
-    those of :func:`draw_random_layer`.
-    """
+    """Draw U of shape (B, D), ``n_inputs`` entries a column not zero, and b of shape (D,)."""
     n_inputs = min(n_inputs, n_features)
     weights, bias = draw_random_layer(n_features, n_hidden, 1.0, seed)
     lots = random_stream(seed, "inputs").random((n_hidden, n_features))
@@ -85,11 +81,7 @@ def hidden_output(X: Any, U: Any, b: Any, activation: str | Activation) -> Any:
 def design_matrix(
     X: Any, H: Any, direct_link: bool, output_bias: bool, out: Array | None = None
 ) -> Any:
-    """Stack M = [1 X H], the constant and the direct links only where asked for (Eq. 12).
-
-    Hidden nodes stand last, so the design of a smaller network is a prefix of a larger one's.
-    Arrays are stacked in ``out`` if it is given.
-    """
+    """Stack M = [1 X H], the constant and the direct links only where asked for (Eq. 12)."""
     xp = namespace(H)
     blocks = [H]
     if direct_link:
@@ -102,11 +94,9 @@ def design_matrix(
 
 
 class RowBlocks:
-    """A tall matrix of arrays or tensors that exists one block of rows at a time.
+    """A tall matrix, made one block of rows at a time; small ones, or with ``keep`` all, stay.
 
-    ``make_rows`` maps a slice of rows to those rows. Iterating yields ``(rows, block)``; iterating
-    again makes the blocks again, except that a matrix of a single block is made once and kept, and
-    with ``keep`` all blocks are.
+    ``make_rows`` maps a slice of rows to those rows. Iterating yields ``(rows, block)``.
     """
 
     def __init__(
@@ -124,20 +114,17 @@ class RowBlocks:
         self.dtype = dtype
         self.tensors = tensors
         self._step = rows_per_block(n_columns, tensors) * (2 if dtype == np.float32 else 1)
-        self._keep = keep or n_rows <= self._step
+        self.is_small = n_rows * n_columns <= (KEPT_TENSOR_ELEMENTS if tensors else KEPT_ELEMENTS)
+        self.keep = keep or n_rows <= self._step
         self._kept: dict[tuple[int, int], Any] = {}
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
         for start in range(0, self.n_rows, self._step):
             ends = start, min(start + self._step, self.n_rows)
             block = self._kept[ends] if ends in self._kept else self._make_rows(slice(*ends))
-            if self._keep:
+            if self.keep:
                 self._kept[ends] = block
             yield slice(*ends), block
-
-    def map(self, function: Callable[[slice, Any], Any]) -> Iterator[Any]:
-        """Yield function(rows, block) of every block, in their order."""
-        return (function(rows, block) for rows, block in self)
 
     def whole(self) -> Any:
         """Return the whole matrix."""
@@ -176,12 +163,13 @@ def relu(Z: Any) -> Any:
 
 def sigmoid(Z: Any) -> Any:
     """Return 1 / (1 + e⁻ᶻ)."""
-    xp = namespace(Z)
+    if is_tensor(Z):
+        return Z.sigmoid()
     out = -Z
     with np.errstate(over="ignore"):  # e⁻ᶻ = inf gives the right limit, 0
-        xp.exp(out, out=out)
+        np.exp(out, out=out)
     out += 1.0
-    return xp.reciprocal(out, out=out)
+    return np.reciprocal(out, out=out)
 
 
 def sin(Z: Any) -> Any:

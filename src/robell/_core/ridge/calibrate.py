@@ -4,16 +4,10 @@ Scores become probabilities by one slope and one offset a class:
 
     P(class k | scores s) = exp(a s_k + t b_k) / Σ_l exp(a s_l + t b_l),    a > 0
 
-For two classes this is Platt's sigmoid of the difference of the two scores. The likelihood is
-taken with Platt's smoothed targets, which keep the slope finite when the scores separate the
-classes; a broad prior on log a keeps it positive when they say nothing (leave-one-out scores of
-pure noise are ranked the wrong way round), so probabilities never reverse the order of scores.
-
-The offsets are fitted with t = 1. They could make another class likelier than the one with the
-largest score, which predict returns; in such a row t shrinks to just below the tie, so that the
-predicted class is always the likeliest one.
-
-Predicted numbers get intervals as wide as a quantile of the absolute leave-one-out residuals.
+For two classes this is Platt's sigmoid of the difference of the two scores, with Platt's smoothed
+targets, which keep the slope finite when the scores separate the classes; a broad prior on log a
+keeps it positive when they say nothing. The offsets are fitted with t = 1; where they would make
+another class likelier than the predicted one, t shrinks to just below the tie.
 """
 
 from __future__ import annotations
@@ -58,21 +52,13 @@ def calibrated_probability(scores: Array, slope: float, offsets: Array) -> Array
     return np.asarray(softmax(slope * scores + t * offsets, axis=1))
 
 
-def smoothed_targets(T: Any, weight: Any) -> Any:
-    """Return Platt's targets: (n_k + 1)/(n_k + 2) for class k of a row, the rest shared equally."""
-    other = 1.0 / (T @ (weight @ T) + 2.0)[:, None]
-    return T * (1.0 - other) + (1.0 - T) * (other / (T.shape[1] - 1))
-
-
 def even_within_classes(total: Any, T: Any, multiplicity: Any) -> Any:
-    """Return weights under which rows of a class count alike, and classes as in ``total``.
-
-        v_i = m_i Σ_{j in c} w_j / Σ_{j in c} m_j,    scaled to Σ_i v_i = Σ_i m_i
-
-    The threshold of predict is where the weights put it, so the classes' totals must stay. Weights
-    within a class know the label: they are small just where the scores are wrong, and a slope
-    fitted under them is too steep for new rows, which come without a weight.
-    """
+    """Return weights under which rows of a class count alike, and classes as in ``total``."""
+    #     v_i = m_i Σ_{j in c} w_j / Σ_{j in c} m_j,    scaled to Σ_i v_i = Σ_i m_i
+    #
+    # The threshold of predict is where the weights put it, so the classes' totals must stay.
+    # Weights within a class know the label: they are small just where the scores are wrong, and a
+    # slope fitted under them is too steep for new rows, which come without a weight.
     sums, counts = total @ T, multiplicity @ T
     share = sums / namespace(T).where(counts > 0, counts, 1.0)  # a class may have no row
     weight = multiplicity * (T @ share)
@@ -80,29 +66,28 @@ def even_within_classes(total: Any, T: Any, multiplicity: Any) -> Any:
 
 
 def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
-    """Fit the slope, and offsets of mean zero, to scores of rows that the model has not seen.
-
-    Newton's method on the likelihood of the smoothed targets of T (A, K), one-hot, and the prior;
-    ``weight`` is the multiplicity of each row. All may be tensors: only sums leave the device.
-    """
-    targets = smoothed_targets(T, weight)[:, 1:].T
+    """Fit the slope, and offsets of mean zero, to scores of rows that the model has not seen."""
+    # Platt's targets: (n_k + 1)/(n_k + 2) for the class of a row, the rest shared equally
+    other = 1.0 / (T @ (weight @ T) + 2.0)[:, None]
+    targets = (T * (1.0 - other) + (1.0 - T) * (other / (T.shape[1] - 1)))[:, 1:].T
     xp, contrast = namespace(scores), (scores[:, 1:] - scores[:, :1]).T
     theta = candidate = np.concatenate([[PRIOR.log_slope], np.zeros(T.shape[1] - 1)])
     ridge, least = 1e-12 * float(weight.sum()), np.inf
     n_steps, size = 0, 1.0
     while True:
-        Z = log_odds(candidate, contrast)
+        S = float(np.exp(candidate[0])) * contrast
+        Z = S + beside(candidate[1:, None], contrast)  # log(p_k/p_1) = a (s_k - s_1) + b_k - b_1
         top = xp.clip(xp.amax(Z, axis=0), 0.0, None)
-        log_sum = top + xp.log(xp.exp(-top) + xp.exp(Z - top).sum(axis=0))  # log(1/p_1)
-        surprise = log_sum - xp.einsum("ki,ki->i", targets, Z)
+        P = xp.exp(Z - top)
+        total = xp.exp(-top) + P.sum(axis=0)
+        surprise = top + xp.log(total) - xp.einsum("ki,ki->i", targets, Z)
         prior = 0.5 * PRIOR.precision * (candidate[0] - PRIOR.log_slope) ** 2
         value = float(weight @ surprise) + float(prior)
         if value <= least:
             theta, least = candidate, value
             if n_steps == MAX_STEPS:
                 break
-            P = xp.exp(Z - log_sum)
-            step, decrease = newton_step(theta, contrast, P, targets, weight, PRIOR, ridge)
+            step, decrease = newton_step(theta, S, P / total, targets, weight, PRIOR, ridge)
             if decrease <= LAST_DECREASE * value:
                 theta = theta - step
                 break
@@ -121,27 +106,17 @@ def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
 # theta = (log a, b_2 - b_1, ..., b_K - b_1); arrays are of the classes after the first, by rows.
 
 
-def log_odds(theta: Array, contrast: Any) -> Any:
-    """Return Z_k = log(p_k/p_1) = a (s_k - s_1) + b_k - b_1, (K-1, A)."""
-    return float(np.exp(theta[0])) * contrast + beside(theta[1:, None], contrast)
-
-
 def newton_step(
     theta: Array,
-    contrast: Any,
+    S: Any,
     P: Any,
     targets: Any,
     weight: Any,
     prior: SlopePrior,
     ridge: float,
 ) -> tuple[Array, float]:
-    """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, and what it should gain.
-
-    P and targets are (K-1, A), the targets held. The Hessian is kept positive definite; ``ridge``
-    is added to its diagonal for the offsets.
-    """
-    xp = namespace(contrast)
-    S = float(np.exp(theta[0])) * contrast  # derivative of the log-odds in log a
+    """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, and what it should gain."""
+    xp = namespace(S)  # a (s_k - s_1), the derivative of the log-odds in log a
     error, of_S, rooted = P - targets, P * S, xp.sqrt(weight) * P
     mean_S = of_S.sum(axis=0)
     sums = (
@@ -172,11 +147,9 @@ def newton_step(
 
 
 def half_widths(residuals: Array, weight: Array, coverage: Any) -> Array:
-    """Return half the width of prediction intervals, one for each column of absolute residuals.
-
-    It is the ⌈coverage (n + 1)⌉-th smallest residual of n rows. Rows count as often as their weight
-    says, and n is the sum of the weights.
-    """
+    """Return half the width of prediction intervals, for each column of absolute residuals."""
+    # The ⌈coverage (n + 1)⌉-th smallest residual of n rows, which count as often as their weight
+    # says.
     if not (isinstance(coverage, Real) and 0.0 < float(coverage) < 1.0):
         raise ValueError(f"coverage must be a number between 0 and 1; got {coverage!r}")
     n = float(weight.sum())

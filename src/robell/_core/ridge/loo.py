@@ -7,16 +7,8 @@ With G = MᵀWM = QΛQᵀ and Z = MQ, a ridge regression with penalty λ has the
 and the row i left out would have had the residual (t_i - f_i)/(1 - h_i). Wide systems use M̃M̃ᵀ
 instead.
 
-A free intercept, which is not penalised, drops out of the centred problem:
-
-    β, b = argmin  λ|β|² + Σ_i w_i |m_i β + b - t_i|²,      μ = Σ w_i m_i / W,  t̄ = Σ w_i t_i / W
-    G = Σ_i w_i (m_i - μ)ᵀ(m_i - μ),      b = t̄ - μβ,      Z = (M - 1μ)Q
-
-and adds 1/W to the leverages' sums.
-
-The eigenvalues of G err by about ε times the largest one. A system solved for one penalty is scaled
-to a unit diagonal first and errs less, where columns are on different scales. Penalties for which
-that matters are therefore tried one by one (:func:`keeps_digits`).
+The eigenvalues of G err by about ε times the largest one, more than a system scaled to a unit
+diagonal: penalties for which that matters are tried one by one (:func:`keeps_digits`).
 """
 
 from __future__ import annotations
@@ -94,10 +86,7 @@ def left_out_residuals(
     penalties: Array,
     remembered: Any | None = None,
 ) -> Iterator[tuple[slice, Any]]:
-    """Yield blocks of (t_i - f_i)/(1 - h_i), of shape (n, penalties, K).
-
-    ``remembered`` is set for each penalty under which a row decides its own score.
-    """
+    """Yield blocks of (t_i - f_i)/(1 - h_i), of shape (n, penalties, K)."""
     xp = namespace(T)
     values, Q, coordinates, centre = spectrum
     middle = None if centre is None else centre.rows @ Q
@@ -107,7 +96,7 @@ def left_out_residuals(
     )
     smallest = EPS if remembered is None else SMALLEST_COMPLEMENT
 
-    def of_block(rows: slice, M: Any) -> tuple[slice, Any, Any]:
+    for rows, M in design:
         Z = M @ Q
         if centre is not None:
             Z -= middle
@@ -121,16 +110,12 @@ def left_out_residuals(
             leverage += 1.0 / centre.weight
         leverage *= w[rows, None]
         complement = 1.0 - leverage
-        decided = None if remembered is None else (complement < smallest).any(0)
+        if remembered is not None:
+            remembered |= (complement < smallest).any(0)
         complement = xp.clip(complement, smallest, None)
         fitted -= T[rows, None, :]  # in place, since there may be many classes
         fitted /= -complement[:, :, None]
-        return rows, fitted, decided
-
-    for rows, residual, decided in design.map(of_block):
-        if remembered is not None:
-            remembered |= decided
-        yield rows, residual
+        yield rows, fitted
 
 
 def squared_errors(
@@ -150,16 +135,20 @@ def squared_errors(
 
 
 def place_of_smallest(errors: Array, penalties: Array) -> int:
-    """Return the place of the smallest finite error; of equal ones, the largest penalty's.
-
-    Errors that differ by rounding are equal.
-    """
+    """Return the place of the smallest finite error; of equal ones, the largest penalty's."""
     errors = np.where(np.isfinite(errors), errors, np.inf)
     is_best = errors <= errors.min() * (1.0 + EQUAL_ERRORS)
     return int(np.where(is_best, penalties, -np.inf).argmax())
 
 
 # -- with a free intercept -----------------------------------------------------------
+
+# A free intercept, which is not penalised, drops out of the centred problem:
+#
+#     β, b = argmin  λ|β|² + Σ_i w_i |m_i β + b - t_i|²,      μ = Σ w_i m_i / W,  t̄ = Σ w_i t_i / W
+#     G = Σ_i w_i (m_i - μ)ᵀ(m_i - μ),      b = t̄ - μβ,      Z = (M - 1μ)Q
+#
+# and adds 1/W to the leverages' sums.
 
 
 class CentredRidge(NamedTuple):
@@ -175,13 +164,10 @@ class CentredRidge(NamedTuple):
 def fit_centred_ridge(
     design: RowBlocks, T: Any, w: Any, penalties: Array, basis: Any | None = None
 ) -> CentredRidge:
-    """Fit at the penalty with the smallest weighted squared leave-one-out error.
-
-    Of equal errors the larger penalty wins. Arguments as those of ``solve_ridge``. With a basis V
-    the columns are those of MV, which is never made, and beta is Vβ; M must be tall then. Of more
-    than ``MOST_EXACT`` rows the penalty is chosen by generalised cross-validation, and small
-    leverages are estimated; their columns may be in single precision.
-    """
+    """Fit at the penalty with the smallest weighted squared leave-one-out error."""
+    # With a basis V the columns are those of MV, which is never made, and beta is Vβ; M must be
+    # tall then. Of more than ``MOST_EXACT`` rows the penalty is chosen by generalised
+    # cross-validation, and small leverages are estimated; their columns may be in single precision.
     xp, spectrum = namespace(T), _eigenbasis(design, T, w, basis)
     if design.n_rows > MOST_EXACT:
         product = partial(_product, in_double=basis is not None)
@@ -215,18 +201,16 @@ def _product(M: Any, columns: Any, in_double: bool) -> Any:
 def _mean_leverage_errors(
     design: RowBlocks, T: Any, w: Any, spectrum: Any, penalties: Array, product: Product = matmul
 ) -> Any:
-    """Return the error of every penalty by generalised cross-validation (Golub et al., 1979).
-
-    The leverage of a row is taken as h_i = w_i (1 + Σ_k Λ_k/(Λ_k + λ))/W, the mean one at its
-    weight: leverages of many rows are small, and only what all of them add up to tells penalties
-    apart. With r_i = t_i - f_i, and c the right side in the basis Q,
-
-        Σ_i w_i r_i²/(1 - h_i)² = Σ_i w_i r_i² + Σ_i w_i r_i² (1/(1 - h_i)² - 1),
-        Σ_i w_i r_i² = Σ_i w_i (t_i - t̄)² - Σ_k c_k² (Λ_k + 2λ)/(Λ_k + λ)²,
-
-    of which the second sum is small: it is taken over the rows with large h_i and every k-th of the
-    others, so that ``ROWS_COMPARED`` of them are left.
-    """
+    """Return the error of every penalty by generalised cross-validation (Golub et al., 1979)."""
+    # h_i is taken as w_i (1 + Σ_k Λ_k/(Λ_k + λ))/W, the mean leverage at its weight: only what all
+    # of them add up to tells penalties apart. With r_i = t_i - f_i, and c the right side in the
+    # basis Q,
+    #
+    #     Σ_i w_i r_i²/(1 - h_i)² = Σ_i w_i r_i² + Σ_i w_i r_i² (1/(1 - h_i)² - 1),
+    #     Σ_i w_i r_i² = Σ_i w_i (t_i - t̄)² - Σ_k c_k² (Λ_k + 2λ)/(Λ_k + λ)²,
+    #
+    # of which the second sum is small: it is taken over the rows with large h_i and every k-th of
+    # the others, so that ``ROWS_COMPARED`` of them are left.
     xp, (values, Q, coordinates, centre) = namespace(T), spectrum
     shape, lam = (len(penalties), T.shape[1]), beside(penalties, T)
     inverse = 1.0 / (values[:, None] + lam)  # (r, L)
@@ -238,7 +222,7 @@ def _mean_leverage_errors(
     share = (1.0 + values @ inverse) / centre.weight  # (L,)
     step, largest = max(1, design.n_rows // ROWS_COMPARED), float(xp.amax(share, 0))
 
-    def of_block(rows: slice, M: Any) -> Any:
+    for rows, M in design:
         often = xp.ones_like(w[rows])
         often[w[rows] * largest < LARGE_LEVERAGE] = 0.0
         often[-rows.start % step :: step][often[-rows.start % step :: step] == 0.0] = step
@@ -249,23 +233,17 @@ def _mean_leverage_errors(
         weight = w[rows][some, None]
         complement = xp.clip(1.0 - weight * share, SMALLEST_COMPLEMENT, None)
         factor = often[some, None] * weight * (1.0 / xp.square(complement) - 1.0)
-        return (factor[:, :, None] * xp.square(residual, out=residual)).sum(0)
-
-    for of_rows in design.map(of_block):
-        errors += of_rows
+        errors += (factor[:, :, None] * xp.square(residual, out=residual)).sum(0)
     return errors.sum(1)
 
 
 def _left_out_of_many(
     design: RowBlocks, T: Any, w: Any, spectrum: Any, penalty: float, product: Product
 ) -> Any:
-    """Return left-out scores under one penalty, small leverages estimated.
-
-    With Z = (M - 1μ)Q(Λ + λ)^(-½) leverages are h_i = w_i (|z_i|² + 1/W), and |z_i|² is the mean of
-    (z_i·s)² over vectors s of random signs, right to within a third of it (one standard deviation).
-    A leverage of many rows is small, and a third of it is lost in what it changes; those above
-    ``LARGE_LEVERAGE`` are computed.
-    """
+    """Return left-out scores under one penalty, small leverages estimated."""
+    # With Z = (M - 1μ)Q(Λ + λ)^(-½) leverages are h_i = w_i (|z_i|² + 1/W), and |z_i|² is the mean
+    # of (z_i·s)² over vectors s of random signs, right to within a third of it (one standard
+    # deviation), which is enough of small leverages.
     xp, (values, Q, coordinates, centre) = namespace(T), spectrum
     root, K = Q / xp.sqrt(values + penalty), T.shape[1]
     beta = root @ (coordinates / xp.sqrt(values + penalty)[:, None])
@@ -279,7 +257,8 @@ def _left_out_of_many(
     shift[:K] -= centre.targets
     shift_of_both[:K] -= centre.targets
 
-    def of_block(rows: slice, M: Any) -> tuple[slice, Any]:
+    scores = empty_beside(T.shape, T)
+    for rows, M in design:
         found = product(M, columns)
         found -= shift
         leverage = w[rows] * (row_squares(found[:, K:]) + 1.0 / centre.weight)
@@ -289,21 +268,14 @@ def _left_out_of_many(
             found[large, :K] = of_large[:, :K]
             leverage[large] = w[rows][large] * (row_squares(of_large[:, K:]) + 1.0 / centre.weight)
         complement = xp.clip(1.0 - leverage, SMALLEST_COMPLEMENT, None)[:, None]
-        return rows, T[rows] - (T[rows] - found[:, :K]) / complement
-
-    scores = empty_beside(T.shape, T)
-    for rows, found in design.map(of_block):
-        scores[rows] = found
+        scores[rows] = T[rows] - (T[rows] - found[:, :K]) / complement
     return scores
 
 
 def _single_products(M: Any, root: Any, right: Any) -> tuple[Any, Any]:
-    """Return MᵀWM and MᵀW½ times the right side of a block in single precision, arrays.
-
-    Products are summed over the blocks in double precision: eigenvalues are wrong by about 1e-8 of
-    the largest, less than any penalty. Rows far from all others, whose leverages may be near 1 to
-    within rounding, are multiplied in double precision.
-    """
+    """Return MᵀWM and MᵀW½ times the right side of a block in single precision, arrays."""
+    # Summed in double precision, eigenvalues are wrong by about 1e-8 of the largest, less than any
+    # penalty. Rows far from all others, whose leverages may be near 1, are multiplied in double.
     A, single = M * root.astype(np.float32), right.astype(np.float32)
     squares = row_squares(A)
     far = np.flatnonzero(squares > FAR * squares.mean())
@@ -331,19 +303,17 @@ def _eigenbasis(design: RowBlocks, T: Any, w: Any, basis: Any | None = None) -> 
     # A basis that whitens magnifies the rounding of products in single precision beyond all
     # penalties: with it all is in double.
     P = design.n_columns
-
-    def of_block(rows: slice, M: Any) -> tuple[Any, Any]:
-        root = xp.sqrt(w[rows])[:, None]
-        right = xp.hstack([root, (T[rows] - target_mean) * root])
-        if basis is None and M.dtype == np.float32:
-            return _single_products(M, root, right)
-        A = M * root
-        return A.T @ A, A.T @ right  # apart: products of 200 columns are faster than of 202
-
     G, right = (beside(np.zeros((P, n)), T) for n in (P, 1 + T.shape[1]))
-    for product, of_right in design.map(of_block):
+    for rows, M in design:
+        root = xp.sqrt(w[rows])[:, None]
+        of_rows = xp.hstack([root, (T[rows] - target_mean) * root])
+        if basis is None and M.dtype == np.float32:
+            product, of_rows = _single_products(M, root, of_rows)
+        else:  # apart: products of 200 columns are faster than of 202
+            A = M * root
+            product, of_rows = A.T @ A, A.T @ of_rows
         G += product
-        right += of_right
+        right += of_rows
     if not (xp.isfinite(G).all() and xp.isfinite(right).all()):
         raise ValueError("the hidden layer or the inputs overflow")
     centre = Centre(right[:, 0] / total, target_mean, total)

@@ -89,11 +89,7 @@ def scatter_of_moments(sizes: Array, means: Array, scatter: Array, total: bool) 
 
 
 class LeftOut:
-    """Scores of left-out rows under every C, from one decomposition.
-
-    ``design`` is whitened by R, and so are the ``equations`` MᵀWM and MᵀWT: those of its rows where
-    None. w None stands for ones.
-    """
+    """Scores of left-out rows under every C, from one decomposition."""
 
     def __init__(
         self,
@@ -117,10 +113,7 @@ class LeftOut:
         )
 
     def basis(self, C: float) -> tuple[bool, Spectrum]:
-        """Return d, Q and QᵀMᵀWT with (I + CG)⁻¹ = Q diag(d) Qᵀ: the whitened inverse.
-
-        And whether it keeps digits: of a singular system, left-out scores are rounding.
-        """
+        """Return d, Q and QᵀMᵀWT with (I + CG)⁻¹ = Q diag(d) Qᵀ: the whitened inverse."""
         values, Q, coordinates, _ = self.spectrum
         if not (sure := bool(keeps_digits(self.spectrum, np.array([1.0 / C]))[0])):
             G, R = self.equations

@@ -18,67 +18,8 @@ of all least squares solutions, the one of smallest βᵀ(I + Q)β: with M̃ = U
 
     β = NV (VᵀNV)⁻¹ s⁻¹ UᵀT̃.
 
-What is fitted is a :class:`System`. Two more kinds stand below: one whose first
-column, a constant, is not penalised, and one of several coupled blocks of columns. They say
-what their rows add to the equations and how a row is left out of them; how equations are solved,
-and C chosen, is here.
-
-M, T and w may be tensors (in double precision): products are then taken on their device, and
-only the small systems are factored on the host.
-
-Ridge regression with a free constant, for targets that are numbers.
-
-    β, b = argmin ½|β|² + C/2 Σ_i w_i |m_i β + b - t_i|²
-
-Since b is not penalised, a shift of the targets shifts b and nothing else. The constant stands
-first in the design, [1 m_i]. Tall systems are
-
-    ([1 M]ᵀW[1 M] + diag(0, 1/C, ..., 1/C)) [b; β] = [1 M]ᵀWT,
-
-whose Cholesky factorisation takes the means off in its first step. A number c taken off a column
-changes b alone, by cβ: the columns' means over the first rows are taken off before all products, so
-that a column such as a year or a key keeps its digits. Wide and singular ones are
-solved with the weighted means μ and t̄ off, in M̃ = W½(M - 1μ) and T̃ = W½(T - 1t̄):
-
-    β = M̃ᵀ(M̃M̃ᵀ + I/C)⁻¹T̃,      b = t̄ - μβ,
-
-where u = W½1/√Σw is orthogonal to M̃ and T̃: adding s uuᵀ to M̃M̃ᵀ changes no solution. The
-constant adds u_i² to the leverage h_i of a row.
-
-Ridge regressions on a design of several blocks of columns: views, or privileged columns.
-
-A sample has one row in each of V blocks, with the values f_iv = m_iv θ_v. They are fitted together,
-
-    θ = argmin ½|θ|² + C/2 Σ_i w_i |E½ (f_i - 1t_i/V)|²,      E = (1-κ) I + κ 11ᵀ,
-
-and a row's score is Σ_v a_v f_iv. Views are all scored, a = 1: without coupling κ they are separate
-networks whose scores are averaged, with κ = 1 one ridge on all columns. RVFL+ is κ = 1 with a block
-of privileged columns that no score sees, a = (1, 0).
-
-The normal equations are those of M = [M_1 ... M_V], with every Gram block times its E_uv:
-
-    (E∘MᵀWM + I/C) θ = (1 + (V-1)κ)/V MᵀWT
-
-With G the system and B_uv = w_i m_iu G⁻¹_uv m_ivᵀ, a sample left out has the score
-
-    f_-i = aᵀf_i - aᵀBE½ (I - E½BE½)⁻¹ E½(1t_i/V - f_i).
-
-Wide systems and singular ones are stacked: a sample has the rows E½ diag(m_i1 ... m_iV), left out
-together. They are solved in the dual form, or by their singular values, whose limit for C → ∞ is
-the least squares solution of smallest norm.
-
-Ridge regression on Gram matrices, where the score uses a part of the kernel it is fitted with.
-
-    λ = (Ω + Ω̃/γ + W⁻¹/C)⁻¹ T,      score = Ωλ
-
-Ω is the kernel of what is known at prediction, Ω̃ that of the privileged columns, which explain
-errors of the fit and then drop out. With R the inverse above, the score of a row by the model
-fitted without it is
-
-    f_-i = (Ωλ)_i - (ΩR)_ii λ_i/R_ii.
-
-Solved for α = W^-½λ: (K + I/C) α = W½T, K = W½(Ω + Ω̃/γ)W½, by Cholesky factorisation; where that
-fails, over the eigenvalues K has numerically, whose limit for C → ∞ is the pseudo-inverse.
+M, T and w may be tensors (in double precision): products are taken on their device, and only the
+small systems are factored on the host.
 """
 
 from __future__ import annotations
@@ -137,12 +78,10 @@ class RidgeSolution:
 
 @dataclass(frozen=True)
 class SPDFactor:
-    """Inverse Cholesky factor of the Hermitian G, scaled: G⁻¹ = FᵀF with F lower triangular.
+    """Inverse Cholesky factor of the Hermitian G, scaled: G⁻¹ = FᵀF with F lower triangular."""
 
-    The inverse of the factor rather than the factor, because leverages of many rows are then
-    matrix products, and so that all of fit runs in one BLAS library's thread pool: NumPy and
-    SciPy bring one each, and two of them waiting for each other cost more than the arithmetic.
-    """
+    # The inverse, because leverages of many rows are then matrix products, and so that all of fit
+    # runs in one BLAS library's thread pool: NumPy's and SciPy's would wait for each other.
 
     inverse_lower: Any  # F
     rcond: float  # of the system scaled to a unit diagonal; a lower bound
@@ -182,10 +121,8 @@ def factor_spd(G: Any, least_rcond: float = SINGULAR_BELOW) -> SPDFactor | None:
 
 
 def invert_lower(L: AnyArray) -> AnyArray:
-    """Invert a lower triangular matrix by halves.
-
-    [[A, 0], [B, C]]⁻¹ = [[A⁻¹, 0], [-C⁻¹BA⁻¹, C⁻¹]]
-    """
+    """Invert a lower triangular matrix by halves."""
+    # [[A, 0], [B, C]]⁻¹ = [[A⁻¹, 0], [-C⁻¹BA⁻¹, C⁻¹]]
     n = len(L)
     if n <= 64:
         return np.asarray(np.linalg.inv(L), L.dtype)
@@ -207,20 +144,8 @@ def require_finite(system: Any) -> None:
 
 
 def normal_equations(design: RowBlocks, T: Any, w: Any | None) -> tuple[Any, Any]:
-    """Accumulate G = MᵀWM and R = MᵀWT over the blocks of M (Eq. 26, without its identity)."""
-    G: Any = None
-    for rows, M in design:
-        targets = T[rows]
-        if w is not None:
-            root = namespace(w).sqrt(w[rows])[:, None]
-            M, targets = M * root, targets * root
-        if G is None:  # most systems are one block: no sums to start from
-            G, R = M.conj().T @ M, M.conj().T @ targets
-        else:
-            G += M.conj().T @ M
-            R += M.conj().T @ targets
-    require_finite(G)
-    return G, R
+    """Return G = MᵀWM and R = MᵀWT (Eq. 26, without its identity)."""
+    return System(design, T).equations(w)
 
 
 # -- what is fitted --------------------------------------------------------------------
@@ -252,11 +177,9 @@ class Rows(NamedTuple):
         return RidgeSolution(beta, method, loo_scores)
 
     def errors(self, spectrum: Spectrum, lift: float, penalties: Array, remembered: Any) -> Array:
-        """Return the squared leave-one-out error under each penalty, samples of one row each.
-
-        With K = QΛQᵀ and d = λ/(Λ + λ), residuals Qd QᵀT̃ and 1 - h_i = Σ_k q_ik² d_k - u_i² λ/(s+λ)
-        lose no digits near h_i = 1, except those of the constant, which sets ``remembered``.
-        """
+        """Return the squared leave-one-out error under each penalty, samples of one row each."""
+        # With K = QΛQᵀ and d = λ/(Λ + λ), residuals Qd QᵀT̃ and 1 - h_i = Σ_k q_ik² d_k - u_i²
+        # λ/(s+λ) lose no digits near h_i = 1, except those of the constant.
         xp, (values, Q, coordinates, _) = namespace(self.T), spectrum
         errors = np.zeros(len(penalties))
         for k, penalty in enumerate(penalties.tolist()):
@@ -272,10 +195,8 @@ class Rows(NamedTuple):
         return errors
 
     def left_out_scores(self, T: Any, beta: Any, missed: Any, toward: Callable[[Any], Any]) -> Any:
-        """Return f_-i, from what the rows of a left-out sample are missed by, (samples, ., K).
-
-        ``toward`` maps the scored rows m to m G⁻¹M̃_iᵀ, the weight of these rows in the score.
-        """
+        """Return f_-i, from what the rows of a left-out sample are missed by, (samples, ., K)."""
+        # ``toward`` maps the scored rows m to m G⁻¹M̃_iᵀ, the weight of these rows in the score.
         if self.scored is None:
             return T - missed[:, 0].real / self.root
         weight = toward(self.scored)
@@ -292,10 +213,23 @@ class System:
     ) -> None:
         self.design, self.T, self.w, self.further_penalty = design, T, w, further_penalty
         self.is_tall = design.n_rows >= design.n_columns
+        design.keep |= design.is_small  # for left-out scores and refinements
 
     def equations(self, w: Any | None) -> tuple[Any, Any]:
-        """Return MᵀWM and MᵀWT."""
-        return normal_equations(self.design, self.T, w)
+        """Accumulate MᵀWM and MᵀWT over the blocks of M."""
+        G: Any = None
+        for rows, M in self.design:
+            targets = self.T[rows]
+            if w is not None:
+                root = namespace(w).sqrt(w[rows])[:, None]
+                M, targets = M * root, targets * root
+            if G is None:  # most systems are one block: no sums to start from
+                G, R = M.conj().T @ M, M.conj().T @ targets
+            else:
+                G += M.conj().T @ M
+                R += M.conj().T @ targets
+        require_finite(G)
+        return G, R
 
     def residual_products(self, beta: Any, w: Any | None) -> Any:
         """Return what a solution leaves of the right-hand side, MᵀW(T - Mβ)."""
@@ -306,17 +240,20 @@ class System:
         return products
 
     def left_out_scores(self, factor: Any, beta: Any, w: Any | None) -> tuple[Any, float]:
-        """Return the score of every row by the model fitted without it, and the least 1 - h_i.
-
-        ``factor`` maps rows of M to m_i G⁻¹m_iᵀ, so that h_i = w_i m_i G⁻¹m_iᵀ.
-        """
-        scores, least = namespace(self.T).empty_like(self.T), [1.0]
+        """Return the score of every row by the model fitted without it, and the least 1 - h_i."""
+        xp, least = namespace(self.T), [1.0]
+        scores = xp.empty_like(self.T)
         for rows, M in self.design:
             h = factor.leverage(M)
             if w is not None:
                 h *= w[rows]
-            scores[rows] = leave_one_out((M @ beta).real, self.T[rows], h)
-            least.append((1.0 - h).min())
+            complement = 1.0 - h
+            least.append(complement.min())
+            # f_-i = (f_i - h_i t_i)/(1 - h_i) keeps its digits where C and so f are tiny.
+            # 1 - h_i is positive, except by rounding and for penalties that are not symmetric.
+            complement = xp.where(abs(complement) < EPS, EPS, complement)
+            missed = (M @ beta).real - h[:, None] * self.T[rows]
+            scores[rows] = missed / complement[:, None]
         return scores, min(map(float, least))  # in the end: a device is not waited for in between
 
     def rows(self, w: Any | None) -> Rows:
@@ -332,10 +269,7 @@ class System:
     def errors(
         self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array, remembered: Any = None
     ) -> Array:
-        """Return the squared leave-one-out error under each penalty, rows counted so often.
-
-        ``remembered`` is set for each penalty under which a row decides its own score.
-        """
+        """Return the squared leave-one-out error under each penalty, rows counted so often."""
         return squared_errors(self.design, self.T, w, counted, spectrum, penalties, remembered)
 
     def in_units(self) -> System:
@@ -350,12 +284,30 @@ class System:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if self.further_penalty is not None and penalty > 0.0:
                 return _solve_lu(self, self.further_penalty, w, penalty, leave_out)
-            solution = None
-            if self.is_tall:
-                solution = _solve_primal(self, w, penalty, leave_out)
-            elif self.further_penalty is None:
-                solution = _solve_dual(self, w, penalty, leave_out)
-            return solution or _solve_svd(self, w, penalty, leave_out)
+            if not self.is_tall:
+                solution = None
+                if self.further_penalty is None:
+                    solution = _solve_dual(self, w, penalty, leave_out)
+                return solution or _solve_svd(self, w, penalty, leave_out)
+            # (MᵀWM + λI) β = MᵀWT, by singular values where it is singular to working precision
+            G, R = self.equations(w)
+            penalised = list(range(self.free, len(G)))
+            G[penalised, penalised] += penalty
+            factor = factor_spd(G, SINGULAR_BELOW if penalty > 0.0 else UNPENALISED_BELOW)
+            if factor is None:
+                return _solve_svd(self, w, penalty, leave_out)
+
+            def rest(beta: Any) -> Any:
+                products = self.residual_products(beta, w)
+                products[self.free :] -= penalty * beta[self.free :]
+                return products
+
+            beta, loo = factor.solve(R, rest), None
+            if leave_out:
+                loo, least = self.left_out_scores(factor, beta, w)
+                if penalty == 0.0 and least < ALONE:
+                    return _solve_svd(self, w, penalty, leave_out)
+            return RidgeSolution(beta, "primal", loo)
 
 
 # -- one solve -------------------------------------------------------------------------
@@ -379,39 +331,13 @@ def solve_ridge(
     return System(design, T, w, further_penalty).solve(C, leave_out)
 
 
-def _solve_primal(
-    system: System, w: Any | None, penalty: float, leave_out: bool
-) -> RidgeSolution | None:
-    """Solve (MᵀWM + λI) β = MᵀWT; None where that is singular to working precision."""
-    G, R = system.equations(w)
-    penalised = list(range(system.free, len(G)))
-    G[penalised, penalised] += penalty
-    factor = factor_spd(G, SINGULAR_BELOW if penalty > 0.0 else UNPENALISED_BELOW)
-    if factor is None:
-        return None
-
-    def rest(beta: Any) -> Any:
-        products = system.residual_products(beta, w)
-        products[system.free :] -= penalty * beta[system.free :]
-        return products
-
-    beta, loo = factor.solve(R, rest), None
-    if leave_out:
-        loo, least = system.left_out_scores(factor, beta, w)
-        if penalty == 0.0 and least < ALONE:
-            return None
-    return RidgeSolution(beta, "primal", loo)
-
-
 def _solve_dual(
     system: System, w: Any | None, penalty: float, leave_out: bool
 ) -> RidgeSolution | None:
-    """Solve (M̃M̃ᵀ + s uuᵀ + λI) α = T̃ for β = M̃ᵀα; None where that is singular.
-
-    With R the inverse, the rows of a sample left out are missed by (R_ii - u_i²/(s + λ))⁻¹ α_i:
-    t_i - f_i = λα_i/√w_i and 1 - h_i = λ(R_ii - u_i²/(s + λ)) lose no digits near h_i = 1, and
-    their ratio needs no λ. Without a constant, u = 0.
-    """
+    """Solve (M̃M̃ᵀ + s uuᵀ + λI) α = T̃ for β = M̃ᵀα; None where that is singular."""
+    # With R the inverse, the rows of a sample left out are missed by (R_ii - u_i²/(s + λ))⁻¹ α_i:
+    # t_i - f_i = λα_i/√w_i and 1 - h_i = λ(R_ii - u_i²/(s + λ)) lose no digits near h_i = 1, and
+    # their ratio needs no λ. Without a constant, u = 0.
     rows = system.rows(w)
     K, lift = rows.kernel()
     add_to_diagonal(K, penalty)
@@ -488,14 +414,12 @@ def _solve_svd(system: System, w: Any | None, penalty: float, leave_out: bool) -
 def missed_left_out(
     U: Any, damped: Any, T: Any, penalty: float, n: int, u: Any | None = None
 ) -> Any:
-    """Return what the rows of each of n samples are missed by when it is left out, (n, rows, K).
-
-    ε with (I - H) ε = residual, where I - H = O + D: O = I - UUᵀ - uuᵀ is what lies outside of the
-    span of the singular vectors U, and D = λU(s² + λ)⁻¹Uᵀ. In directions in which a sample stands
-    alone O = 0. There any multiple of D finds the same ε, and so does the limit for λ → 0, which
-    is U s⁻²Uᵀ, or U s⁻¹(VᵀNV)⁻¹s⁻¹Uᵀ with a further penalty. ``damped`` is D, or such a multiple
-    of its limit where λ = 0, without its last Uᵀ.
-    """
+    """Return what the rows of each of n samples are missed by when it is left out, (n, rows, K)."""
+    # ε with (I - H) ε = residual, where I - H = O + D: O = I - UUᵀ - uuᵀ is what lies outside of
+    # the span of the singular vectors U, and D = λU(s² + λ)⁻¹Uᵀ. In directions in which a sample
+    # stands alone O = 0. There any multiple of D finds the same ε, and so does the limit for λ → 0,
+    # which is U s⁻²Uᵀ, or U s⁻¹(VᵀNV)⁻¹s⁻¹Uᵀ with a further penalty. ``damped`` is D, or such a
+    # multiple of its limit where λ = 0, without its last Uᵀ.
     xp, r, rank = namespace(T), len(T) // n, U.shape[1]
     coordinates = U.conj().T @ T
     each, unit = U.reshape(n, r, rank), beside(np.eye(r), T)
@@ -563,14 +487,6 @@ def _solve_lu(
     return RidgeSolution(beta, method, loo)
 
 
-def leave_one_out(scores: Any, T: Any, h: Any) -> Any:
-    """Return f_-i = (f_i - h_i t_i)/(1 - h_i), which keeps its digits where C and so f are tiny."""
-    complement = 1.0 - h
-    # Positive, except by rounding and for penalties that are not symmetric.
-    safe = namespace(T).where(abs(complement) < EPS, EPS, complement)
-    return (scores - h[:, None] * T) / safe[:, None]
-
-
 # -- C chosen by leaving rows out -------------------------------------------------------
 
 
@@ -580,11 +496,10 @@ def choose_C(system: System, candidates: Array) -> int:
 
 
 def left_out_errors(system: System, candidates: Array) -> Array:
-    """Return the weighted squared leave-one-out error under every candidate C.
-
-    One decomposition serves all candidates for which it keeps enough digits; others are fitted, and
-    those under which a row decides its own score: it has lost the little that others say of it.
-    """
+    """Return the weighted squared leave-one-out error under every candidate C."""
+    # One decomposition serves all candidates for which it keeps enough digits; others are fitted,
+    # and those under which a row decides its own score: it has lost the little that others say of
+    # it.
     system, penalties = system.in_units(), 1.0 / candidates
     xp, T = namespace(system.T), system.T
     w = xp.ones_like(T[:, 0]) if system.w is None else system.w
@@ -613,6 +528,22 @@ def left_out_errors(system: System, candidates: Array) -> Array:
 
 
 # -- a free constant --------------------------------------------------------------------------
+
+#     β, b = argmin ½|β|² + C/2 Σ_i w_i |m_i β + b - t_i|²
+#
+# The constant stands first in the design, [1 m_i], and is not penalised: a shift of the targets
+# shifts b alone. Tall systems are
+#
+#     ([1 M]ᵀW[1 M] + diag(0, 1/C, ..., 1/C)) [b; β] = [1 M]ᵀWT.
+#
+# A number c taken off a column changes b alone, by cβ: the columns' means over the first rows are
+# taken off before all products, so that a column such as a year keeps its digits. Wide and singular
+# systems are solved with the weighted means μ and t̄ off, in M̃ = W½(M - 1μ) and T̃ = W½(T - 1t̄):
+#
+#     β = M̃ᵀ(M̃M̃ᵀ + I/C)⁻¹T̃,      b = t̄ - μβ,
+#
+# where u = W½1/√Σw is orthogonal to M̃ and T̃: adding s uuᵀ to M̃M̃ᵀ changes no solution. The
+# constant adds u_i² to the leverage h_i of a row.
 
 
 class WithConstant(System):
@@ -706,6 +637,27 @@ def spread_of_targets(T: Any, w: Any) -> Any:
 
 # -- blocks of columns ------------------------------------------------------------------------
 
+# A sample has one row in each of V blocks, with the values f_iv = m_iv θ_v. They are fitted
+# together,
+#
+#     θ = argmin ½|θ|² + C/2 Σ_i w_i |E½ (f_i - 1t_i/V)|²,      E = (1-κ) I + κ 11ᵀ,
+#
+# and a row's score is Σ_v a_v f_iv. Views are all scored, a = 1: without coupling κ they are
+# separate networks whose scores are averaged, with κ = 1 one ridge on all columns. RVFL+ is κ = 1
+# with a block of privileged columns that no score sees, a = (1, 0).
+#
+# The normal equations are those of M = [M_1 ... M_V], with every Gram block times its E_uv:
+#
+#     (E∘MᵀWM + I/C) θ = (1 + (V-1)κ)/V MᵀWT
+#
+# With G the system and B_uv = w_i m_iu G⁻¹_uv m_ivᵀ, a sample left out has the score
+#
+#     f_-i = aᵀf_i - aᵀBE½ (I - E½BE½)⁻¹ E½(1t_i/V - f_i).
+#
+# Wide systems and singular ones are stacked: a sample has the rows E½ diag(m_i1 ... m_iV), left out
+# together. They are solved in the dual form, or by their singular values, whose limit for C → ∞ is
+# the least squares solution of smallest norm.
+
 
 class Blocks(NamedTuple):
     """Which columns are a block, how blocks are coupled, and which of them are scored."""
@@ -798,11 +750,9 @@ class InBlocks(System):
     def _left_out(
         self, w: Array, basis: Array, inverse: Array, theta: Array
     ) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield blocks of the scores of samples left out, (n, L, K), of L systems.
-
-        System l has G⁻¹ = basis diag(inverse_l) basisᵀ and the solution theta_l, of (P, L, K). The
-        numbers beside are the least eigenvalues of I - E½BE½, 0 where a sample stands alone.
-        """
+        """Yield blocks of the scores of samples left out, (n, L, K), of L systems."""
+        # System l has G⁻¹ = basis diag(inverse_l) basisᵀ and the solution theta_l, of (P, L, K).
+        # The numbers beside are the least eigenvalues of I - E½BE½, 0 where a sample stands alone.
         N, a, L = self.blocks.roots(), self.blocks.scored, inverse.shape[1]
         columns, K = self.blocks.columns, self.T.shape[1]
         V, flat = len(columns), theta.reshape(len(theta), L * K)
@@ -847,6 +797,17 @@ def stacked(M: Array, T: Array, w: Array, blocks: Blocks) -> tuple[Array, Array]
 
 
 # -- Gram matrices ----------------------------------------------------------------------------
+
+#     λ = (Ω + Ω̃/γ + W⁻¹/C)⁻¹ T,      score = Ωλ
+#
+# Ω is the kernel of what is known at prediction, Ω̃ that of the privileged columns, which explain
+# errors of the fit and then drop out. With R the inverse above, the score of a row by the model
+# fitted without it is
+#
+#     f_-i = (Ωλ)_i - (ΩR)_ii λ_i/R_ii.
+#
+# Solved for α = W^-½λ: (K + I/C) α = W½T, K = W½(Ω + Ω̃/γ)W½, by Cholesky factorisation; where that
+# fails, over the eigenvalues K has numerically, whose limit for C → ∞ is the pseudo-inverse.
 
 
 def solve_kernels(

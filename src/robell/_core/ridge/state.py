@@ -13,23 +13,10 @@ far from zero. Where the sum of both still is ill-conditioned, it is not formed:
 also those of P + K rows, S½ with the targets 0 and √(l_c W_c) μ_c with the targets √(l_c W_c) e_c,
 which are solved by their singular values, as ``fit`` solves such systems.
 
-Means and scatters are pooled whatever the order or partition, so the model does not depend on
-either; costs and C enter at the end. The number of rows is n_c = Σ_i multiplicity_i.
+Means and scatters are pooled whatever the order or partition; costs and C enter at the end.
 Leave-one-out scores, f_-i = (f_i - h_i t_i)/(1 - h_i) with h_i = w_i m_i(G + I/C)⁻¹m_iᵀ, need
 the row itself besides: they are taken of a sample of rows, the reservoir.
 
-A regressor's constant is free, so its equations need of all rows only the weight W, the means μ and
-t̄, and the scatter about them:
-
-    (S + I/C) β = S_t,   S = Σ_i w_i (m_i - μ)ᵀ(m_i - μ),   S_t = Σ_i w_i (m_i - μ)ᵀ(t_i - t̄),
-
-and b = t̄ - μβ: the :class:`State` of a single class of rows [m_i t_i]. Its reservoir holds rows
-[x_i t_i], drawn by the key of x_i: copies of a row of whatever targets are kept together, and so
-can be left out together.
-
-Row weights that depend on all rows (PW-GB memberships) need them fixed first: see
-:mod:`robell._core.membership.frozen`. Every function here is pure, and ``merge`` is associative and
-commutative up to rounding.
 """
 
 from __future__ import annotations
@@ -100,10 +87,7 @@ class State:
 def empty(
     n_classes: int, n_columns: int, reservoir: Reservoir | None = None, warming_up: bool = False
 ) -> State:
-    """Return the state before any row; an empty reservoir where a sample is to be kept.
-
-    With numbers the only class has the columns of the design behind its constant, and the targets.
-    """
+    """Return the state before any row; an empty reservoir where a sample is to be kept."""
     sizes, weight, later, beyond, largest_radius = np.zeros((5, n_classes))
     mean, scatter = np.zeros((n_classes, n_columns)), np.zeros((n_classes, n_columns, n_columns))
     kept = (reservoir, None, warming_up)
@@ -118,11 +102,7 @@ def update(
     features: Features,
     keys: Keys | None = None,
 ) -> State:
-    """Return the state after more rows of positive weight.
-
-    ``features`` makes rows of the design matrix of rows of X; ``keys`` are the rows' keys in the
-    reservoir, where they are not those of X itself.
-    """
+    """Return the state after more rows of positive weight."""
     if not len(X):
         return state
     n_classes = len(state.sizes)
@@ -160,10 +140,8 @@ class Moments(NamedTuple):
     scatter: Array
 
     def pool(self, c: int, weight: float, mean: Array) -> Array:
-        """Add weight and mean of more rows of class c, in place, and return the row a.
-
-        S = S_a + S_b + aᵀa,     a = √(W_a W_b/(W_a + W_b)) (μ_b - μ_a)
-        """
+        """Add weight and mean of more rows of class c, in place, and return the row a."""
+        # S = S_a + S_b + aᵀa,     a = √(W_a W_b/(W_a + W_b)) (μ_b - μ_a)
         share = weight / (self.weight[c] + weight)
         apart = mean - self.mean[c]
         row = np.sqrt(share * self.weight[c]) * apart
@@ -245,12 +223,8 @@ def merge(a: State, b: State, features: Features) -> State:
 def rows_before_freeze(
     state: State, X: Array, labels: Labels, enough: int, of_each_class: int, at_most: int
 ) -> int | None:
-    """Return how many more of these rows the warm-up takes; None when it takes them all.
-
-    It ends with the row that brings the distinct rows to ``enough`` and those of every class to
-    ``of_each_class``, or with the row that brings them to ``at_most``: at a place of the stream
-    that no cutting into batches changes.
-    """
+    """Return how many more of these rows the warm-up takes; None when it takes them all."""
+    # It ends at a place of the stream that no cutting into batches changes.
     assert state.reservoir is not None
     waiting = settle(state.reservoir)
     n_classes = len(state.sizes)
@@ -323,10 +297,7 @@ def summed_scatter(state: State, class_cost: Array | None) -> Array:
 
 
 def root_of(S: Array, floor: bool = False) -> Array:
-    """Return rows A with AᵀA = S, from the eigenvalues that S has numerically at unit diagonal.
-
-    Those lost in rounding are 0, or with ``floor`` as large as they may have been.
-    """
+    """Return rows A with AᵀA = S, from the eigenvalues that S has numerically at unit diagonal."""
     scale = np.sqrt(np.diagonal(S))
     scale = np.where(scale > 0.0, scale, 1.0)
     values, Q = np.linalg.eigh(S / scale[:, None] / scale)
@@ -352,10 +323,7 @@ def solve(
     blocks: Blocks | None = None,
     further_penalty: Array | None = None,
 ) -> GramSolution:
-    """Solve the ridge regression of all rows seen from what is remembered of them.
-
-    ``further_penalty`` is Q as in ``solve_ridge``, here symmetric and without negative eigenvalues.
-    """
+    """Solve the ridge regression of all rows seen from what is remembered of them."""
     factor_of_weights = min(C, 1.0)  # for C < 1 the system is multiplied by C: 1/C may overflow
     penalty = 1.0 / max(C, 1.0)
     weight = factor_of_weights * (1.0 if class_cost is None else class_cost) * state.weight
@@ -383,16 +351,11 @@ def _solve_sums(
     n_rows: float,
     least_rcond: float,
 ) -> tuple[Array, str, SPDFactor, int]:
-    """Return β with (G + λI)β = R, how it was found, a factor, and the worst column.
-
-    As in ``fit``: an ill-conditioned solution is refined with residuals of the rows that stand for
-    the sums; a singular one is that over the singular values that the ``n_rows`` rows seen have
-    numerically. The condition stated is
-    that of S, the part of G known up to rounding of its diagonal d²: the solution moves by about
-    ε Σ_j d_j² G⁻¹_jj, of which the worst column has the largest part. Where that is everything,
-    what rounding may have taken from S is given back to it: means that differ where nothing is
-    known of the scatter would decide alone.
-    """
+    """Return β with (G + λI)β = R, how it was found, a factor, and the worst column."""
+    # The condition stated is that of S, the part of G known up to rounding of its diagonal d²: the
+    # solution moves by about ε Σ_j d_j² G⁻¹_jj, of which the worst column has the largest part.
+    # Where that is everything, what rounding may have taken from S is given back to it: means that
+    # differ where nothing is known of the scatter would decide alone.
     add_to_diagonal(G, penalty)
     factor = factor_spd(G)
     if factor is not None and factor.rcond >= least_rcond:
@@ -484,6 +447,15 @@ def sample_design(
 
 # -- targets that are numbers ----------------------------------------------------------
 
+# A regressor's constant is free, so its equations need of all rows only the weight W, the means μ
+# and t̄, and the scatter about them:
+#
+#     (S + I/C) β = S_t,   S = Σ_i w_i (m_i - μ)ᵀ(m_i - μ),   S_t = Σ_i w_i (m_i - μ)ᵀ(t_i - t̄),
+#
+# and b = t̄ - μβ: the :class:`State` of a single class of rows [m_i t_i]. Its reservoir holds rows
+# [x_i t_i], drawn by the key of x_i: copies of a row of whatever targets are kept together, and so
+# can be left out together.
+
 
 def update_targets(
     state: State, X: Array, T: Array, weight: Array, features: Features, keys: Keys | None = None
@@ -552,15 +524,11 @@ def left_out_errors_of_targets(
 
 
 def drift_p_values(state: State) -> Array:
-    """Return, for each class, how likely as many radii beyond the frozen largest one are.
-
-    If the n rows of the freeze and the N later ones come in random order from one source, k or
-    more of the later ones exceed all of the former just when the k largest of all are later:
-
-        P = [N! / (N - k)!] / [(N + n)! / (N + n - k)!].
-
-    Classes without rows at the freeze, or none since, have 1.
-    """
+    """Return, for each class, how likely as many radii beyond the frozen largest one are."""
+    # If the n rows of the freeze and the N later ones come in random order from one source, k or
+    # more of the later ones exceed all of the former just when the k largest of all are later:
+    #
+    #     P = [N! / (N - k)!] / [(N + n)! / (N + n - k)!]
     if state.frozen is None:
         return np.ones(len(state.sizes))
     n, N, k = state.frozen.sizes, state.later, state.beyond

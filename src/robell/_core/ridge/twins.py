@@ -17,6 +17,7 @@ from robell._core.array import (
     Array,
     Labels,
     beside,
+    in_double_precision,
     namespace,
     sum_by_group,
     to_host,
@@ -50,10 +51,7 @@ class Twins(NamedTuple):
 
 
 def find_twins(X: Any) -> Twins | None:
-    """Return which rows of X are equal, or equal up to rounding; None where all rows differ.
-
-    Rows are sorted by one projection of their columns, and neighbours in that order compared.
-    """
+    """Return which rows of X are equal, or equal up to rounding; None where all rows differ."""
     xp = namespace(X)
     if "complex" in str(X.dtype):
         X = np.hstack([X.real, X.imag])
@@ -61,18 +59,22 @@ def find_twins(X: Any) -> Twins | None:
     # Halves first: the range of a column may be larger than the largest number.
     spread = high / 2 - low / 2
     near = xp.maximum(2 * SAME_SHARE * spread, ROUNDING * xp.maximum(abs(low), abs(high)))
-    direction = np.random.default_rng(0).uniform(1.0, 2.0, X.shape[1])
     scale = xp.where(spread > 0, spread, xp.ones_like(spread))
-    key = xp.zeros_like(X[:, 0])
-    for j, share in enumerate(direction.tolist()):  # a column at a time: no second table
-        key += share * ((X[:, j] / 2 - low[j] / 2) / scale[j])
+    # Rows are sorted by one projection of their columns, and neighbours in that order compared.
+    share = beside(np.random.default_rng(0).uniform(1.0, 2.0, X.shape[1]), X) / scale
+    key = xp.zeros_like(share[:1]).repeat(len(X))
+    for j in range(X.shape[1]):  # a column at a time: no second table
+        key += share[j] * (in_double_precision(X[:, j]) / 2 - low[j] / 2)
     order = xp.argsort(key)
     gap = key[order[1:]] - key[order[:-1]]
     widest = float((near / scale).sum()) * 4 + ROUNDING * 4 * X.shape[1]
-    close = to_host(xp.where(gap <= widest)[0])
+    close = xp.where(gap <= widest)[0]
+    if len(close):  # no column's own limit below, which takes two medians, is larger than ``near``
+        apart = abs(X[order[close]] / 2 - X[order[close + 1]] / 2)
+        close = close[(apart <= near).all(1)]
     if not len(close):
         return None
-    a, b = order[beside(close, X)], order[beside(close + 1, X)]
+    a, b, close = order[close], order[close + 1], to_host(close)
     alike = xp.ones_like(a, dtype=bool)
     for j in range(X.shape[1]):
         column = X[:, j] / 2
@@ -113,12 +115,9 @@ def _own_order(X: Any) -> Any:
 
 
 def deal_out(X: Array, labels: Labels, multiplicity: Array) -> Labels:
-    """Return the fold of every row, classes spread evenly; fewer folds where fewer rows differ.
-
-    Ten folds, five of more than 2,000 distinct rows. These are dealt out in the order of a hash of
-    their numbers, class by class, so that neither the order of the rows, nor how often each occurs,
-    nor the names of the classes change anything.
-    """
+    """Return the fold of every row, classes spread evenly; fewer folds where fewer rows differ."""
+    # Dealt out in the order of a hash of their numbers, class by class, so that neither the order
+    # of the rows, nor how often each occurs, nor the names of the classes change anything.
     twins = find_twins(X)
     group = np.arange(len(X)) if twins is None else np.asarray(twins.group)
     first = group if twins is None else np.asarray(twins.first)
