@@ -202,7 +202,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 f"cv.split and cv.get_n_splits return inconsistent results. "
                 f"Expected {self.n_splits_} splits, got {len(splits)}"
             )
-        candidates = list(ParameterGrid(self.param_grid))
+        candidates = _all_candidates(self.param_grid)
         if not candidates or not splits:
             raise ValueError(
                 "No fits were performed. Was the CV iterator empty? Were there no candidates?"
@@ -316,9 +316,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         n_jobs = effective_n_jobs(self.n_jobs)
         if n_jobs == 1 or not groups:
             with limit_threads(1 if sum(map(len, splits[0])) <= SMALL_ROWS else None):
-                for split, rows in enumerate(splits):
-                    for found in task.run(rows, groups):
-                        yield split, found
+                yield from task.run(enumerate(splits), groups)
             return
         # Some parts for every worker, so that none waits long for the last one.
         parts = min(len(groups), -(-PARTS_A_WORKER * n_jobs // len(splits)))
@@ -329,13 +327,12 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             return_as="generator_unordered",
         )
         with limit_threads(1):
-            for split, all_found in parallel(
+            for found in parallel(
                 delayed(run_fold)(task, split, rows, groups[part::parts])
                 for split, rows in enumerate(splits)
                 for part in range(parts)
             ):
-                for found in all_found:
-                    yield split, found
+                yield from found
 
     def _run_one_by_one(self, task, candidates, splits, missing, groups, scorers, progress):
         """Fit and score what is missing: behind first steps in common, or by scikit-learn.
@@ -391,6 +388,18 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         return records
 
 
+def _all_candidates(param_grid):
+    """Return the candidates as ``ParameterGrid`` lists them, in half of its time."""
+    found: list[dict[str, Any]] = []
+    for grid in ParameterGrid(param_grid).param_grid:
+        some: list[dict[str, Any]] = [{}]
+        for name in sorted(grid):
+            of_name = [{name: value} for value in grid[name]]
+            some = [before | one for before in some for one in of_name]
+        found += some
+    return found
+
+
 class _ResultTable:
     """Scores and times of every candidate and fold, and cv_results_ made from them."""
 
@@ -399,7 +408,8 @@ class _ResultTable:
         self.missing = np.ones(self.shape, bool)
         self.fitted = np.zeros(self.shape, bool)  # one by one, by scikit-learn
         self.reason = np.full(self.shape, "", dtype=object)  # why a score is not shared
-        self.times = {"fit_time": np.zeros(self.shape), "score_time": np.zeros(self.shape)}
+        # By split: sums over these are quick, and need no certain order.
+        self.times = {name: np.zeros(self.shape[::-1]) for name in ("fit_time", "score_time")}
         # Of "test" or "train" and a metric's name, which is "score" for a single one.
         self.scores: dict[tuple[str, str], np.ndarray] = defaultdict(
             partial(np.full, self.shape, np.nan)
@@ -411,8 +421,8 @@ class _ResultTable:
         for kind, values in (("test", found.test), ("train", found.train or {})):
             for name, value in values.items():
                 self.scores[kind, name][found.candidates, split] = value
-        self.times["fit_time"][found.candidates, split] = found.fit_time
-        self.times["score_time"][found.candidates, split] = found.score_time
+        self.times["fit_time"][split, found.candidates] = found.fit_time
+        self.times["score_time"][split, found.candidates] = found.score_time
         self.missing[found.candidates, split] = False
 
     def leave_ties(self, names):
@@ -437,14 +447,14 @@ class _ResultTable:
             for name, value in values.items():
                 self.scores[kind, name][candidate, split] = value
         for name, values in self.times.items():
-            values[candidate, split] = record[name]
+            values[split, candidate] = record[name]
 
     def results(self, candidates, param_grid):
         """Return cv_results_, in scikit-learn's order and types."""
         results: dict[str, Any] = {}
         for name, values in self.times.items():
-            results[f"mean_{name}"] = values.mean(axis=1)
-            results[f"std_{name}"] = values.std(axis=1)
+            results[f"mean_{name}"] = values.mean(axis=0)
+            results[f"std_{name}"] = values.std(axis=0)
         if isinstance(param_grid, Mapping):
             # Every column repeats its short list of values, so its types are found on that.
             names = sorted(param_grid)

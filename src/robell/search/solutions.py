@@ -14,8 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from robell._core.array import in_double_precision, to_host
-from robell._core.layers.features import RowBlocks, design_matrix, hidden_output, rows_per_block
+from robell._core.array import beside, in_double_precision, is_tensor
+from robell._core.layers.features import (
+    RowBlocks,
+    apply_activation,
+    design_matrix,
+    hidden_output,
+    rows_per_block,
+)
 from robell._core.ridge.lapack import add_gram, aligned
 from robell._core.ridge.loo import decompose, keeps_digits, left_out_residuals
 from robell._core.ridge.solve import Blocks, InBlocks, mean_of_targets, normal_equations
@@ -27,10 +33,11 @@ from robell._core.ridge.sweep import (
     solve_prefixes,
     with_targets,
 )
-from robell._core.ridge.sweep_torch import TorchSweep
+from robell._core.ridge.sweep_torch import BATCH_ELEMENTS, TorchSweep
 from robell._core.ridge.twins import find_twins
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.models.privileged import STUDENT, RVFLPlusClassifier
+from robell.models.robell import WeighedByKernel
 from robell.search.groups import Group, NotShared
 
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
@@ -96,10 +103,12 @@ class Systems(NamedTuple):
 class Solved(NamedTuple):
     """Output weights of some settings, deduplicated by their row weights."""
 
-    beta: Any  # (P, distinct, C, nested, K), an array or a tensor
-    trust: np.ndarray  # (distinct, C, nested): the smallest pivot, 0 where unsolved
-    places: np.ndarray  # of the settings in the group
-    member: np.ndarray  # which of the distinct ones each setting is
+    # (P, distinct, C, nested, K), or a tensor, (designs, P, distinct, C, nested, K)
+    beta: Any
+    # (designs * distinct, C, nested): the smallest pivot, 0 where unsolved
+    trust: np.ndarray
+    places: Any  # of the settings in the group
+    member: np.ndarray  # which of the distinct ones each setting of every design is
     n_rows: int = 0  # of positive weight under every setting, at least
 
 
@@ -137,16 +146,70 @@ def _only_weights(systems):
     return total
 
 
-def _solve_nested(systems):
-    """Yield β for every setting of the row weights."""
-    model, group, statistics = systems.model, systems.group, systems.statistics
-    # Groups may have the weights of all settings in common.
+def _weights_of_settings(systems):
+    """Return the weight of every row for each setting, which groups may have in common."""
+    group, statistics = systems.group, systems.statistics
     settings, totals = statistics.get(("weights", group.rows_key), (None, None))
     if group.rows_key is None or settings != group.settings:
-        weights = total_weights(model, systems.prepared, group.settings, statistics)
+        weights = total_weights(systems.model, systems.prepared, group.settings, statistics)
         totals = np.stack(list(weights))
         statistics["weights", group.rows_key] = group.settings, totals
-    return _sweep(systems, totals, 1.0 / (group.C * model._C_factor))
+    return totals
+
+
+def _solve_nested(systems):
+    """Yield β for every setting of the row weights."""
+    penalties = 1.0 / (systems.group.C * systems.model._C_factor)
+    return _sweep(systems, _weights_of_settings(systems), penalties)
+
+
+# -- several groups at once on a device ----------------------------------------------------------
+
+
+def draws_one_layer(model, group):
+    """Say whether features depend on a row and a layer alone that every fit draws alike."""
+    return (
+        type(model)._features is FamilyMember._features
+        and group.rows_key is not None  # a slot is not this package's own
+        and model.random_state is not None
+        and not callable(model.activation)
+    )
+
+
+def stackable(task, model, group, T):
+    """Return how many groups that differ in the activation alone are solved at once."""
+    if (
+        task.device is None
+        or isinstance(model, BaseRVFLRegressor)
+        or not draws_one_layer(model, group)
+        or model._penalty_parameter is not None
+        or any(plan.depends_on == "probabilities" for plan in task.plan.values())
+    ):
+        return 1
+    P = model._n_columns()
+    return max(1, BATCH_ELEMENTS // max(P * P * len(group.C), len(T) * P))
+
+
+def stacked_design(model, activations, device, X):
+    """Return the designs of networks that differ in the activation alone, stacked on a device."""
+    import torch
+
+    X = torch.as_tensor(in_double_precision(X), device=device)
+    U, b = beside(model.hidden_weights_, X), beside(model.hidden_bias_, X)
+    Z = torch.addmm(b, X, U)
+    hidden = [apply_activation(activation, Z.clone()) for activation in activations]
+    M = torch.stack([design_matrix(X, H, model._direct_link, model.output_bias) for H in hidden])
+    return RowBlocks(lambda rows: M[:, rows], *M.shape[1:], tensors=True)
+
+
+def weigh_on_device(systems):
+    """Find the row weights of all settings before they are asked for, where a device helps."""
+    model, group = systems.model, systems.group
+    if isinstance(model, WeighedByKernel) and model._penalty_parameter is None:
+        if group.rows_key is not None:
+            rows = systems.prepared.rows
+            model._compare_on(systems.device, rows, group.settings, systems.statistics)
+        _weights_of_settings(systems)
 
 
 def _solve_centred(systems):
@@ -166,9 +229,14 @@ def _solve_centred(systems):
     )
     for solved in _sweep(centred, total[None], 1.0 / systems.group.C):
         if solved is not None:
-            beta = to_host(solved.beta)
+            beta = _on_host(solved.beta)
             constant = target_mean - np.tensordot(mean, beta, axes=1)
             yield solved._replace(beta=np.concatenate([constant[None], beta]))
+
+
+def _on_host(beta):
+    """Return the output weights of one design as an array."""
+    return beta[0].cpu().numpy() if is_tensor(beta) else beta
 
 
 def _solve_layers(systems):
@@ -188,7 +256,7 @@ def _solve_layers(systems):
         of_layer = RowBlocks(make_rows, design.n_rows, n_shared + n_hidden)
         here = solve_one(systems._replace(design=kept(of_layer), widths=one_layer))
         (solved,) = (some for some in here if some is not None)
-        found.append(to_host(solved.beta)[:, 0, :, 0])
+        found.append(_on_host(solved.beta)[:, 0, :, 0])
         trust.append(solved.trust[0, :, 0])
     _, n_penalties, K = found[0].shape
     beta = np.zeros((n_shared + len(found) * n_hidden, n_penalties, len(depths), K))
@@ -327,11 +395,10 @@ def _sweep(systems, totals, penalties):
             return
     gram, step = None, systems.step
     if systems.device is not None:
-        M = design.whole()
-        if not np.isfinite(M).all():
+        on_device = TorchSweep(design.whole(), T, systems.device)
+        if not on_device.M.isfinite().all():
             raise NotShared("the hidden layer or the inputs overflow")
-        on_device = TorchSweep(M, T, systems.device)
-        step = on_device.batch(len(penalties))
+        step, n_designs = on_device.batch(len(penalties), len(widths)), len(on_device.M)
     else:
         nested = NestedRidge(design, T, penalties, widths)
         P, *shape = nested.shape
@@ -340,12 +407,14 @@ def _sweep(systems, totals, penalties):
     for start in range(0, len(distinct), step):
         weights = distinct[start : start + step]
         places = np.flatnonzero((member >= start) & (member < start + step))
-        whose = places, member[places] - start, int((weights > 0.0).sum(axis=1).min())
+        n_rows, of_places = int((weights > 0.0).sum(axis=1).min()), member[places] - start
         if systems.device is not None:
             finish = on_device.start(weights, penalties, widths)
             yield None
             beta, trust = finish()
-            yield Solved(beta.movedim(0, 1), trust, *whose)
+            of_designs = np.arange(n_designs)[:, None] * len(weights) + of_places
+            beta = beta.unflatten(0, (n_designs, len(weights))).movedim(1, 2)
+            yield Solved(beta, trust, places, of_designs.ravel(), n_rows)
             continue
         # In LAPACK's order: every column of the scores' product is contiguous.
         n = len(weights)
@@ -360,7 +429,7 @@ def _sweep(systems, totals, penalties):
                 if not np.isfinite(np.diagonal(products)[:P]).all():
                     raise NotShared("the hidden layer or the inputs overflow")
                 trust[k] = nested.solve(products, w, beta[:, k]).pivot
-        yield Solved(beta, trust, *whose)
+        yield Solved(beta, trust, places, of_places, n_rows)
 
 
 def _distinct(totals):
@@ -477,10 +546,7 @@ def whole_table(task, model, prepared, T, group, train, test):
         isinstance(model, BaseRVFLRegressor)  # targets are brought to mean 0 in every fold
         or task.device is not None
         or (isinstance(task.base, Pipeline) and len(task.base.steps) > 1)
-        or type(model)._features is not FamilyMember._features
-        or group.rows_key is None  # a slot is not this package's own
-        or model.random_state is None
-        or callable(model.activation)
+        or not draws_one_layer(model, group)
         or type(model)._fit_rows is not FamilyMember._fit_rows
         or len(prepared.T) != len(train)
     ):
