@@ -500,8 +500,13 @@ class _ScoredTable:
         squares = xp.einsum("...pck,...pck->...ck", sized, sized.conj()).real
         sizes = xp.sqrt(xp.amax(squares, -1))
         scores = scores.reshape(*scores.shape[:-1], *columns.shape[-2:])  # (..., n, candidates, K)
-        of_scores = (sizes * beside(error, columns).reshape(sizes.shape))[..., None, :]
-        of_scores = (size[of_some] if size.ndim == 2 else size)[..., None] * of_scores
+        of_scores = sizes * beside(error, columns).reshape(sizes.shape)
+        some = slice(None)
+        if self.scorer.of_labels and scores.ndim == 3 and scores.shape[2] == 1:
+            # Few candidates have a score so near to 0 in any row.
+            some = np.flatnonzero(abs(scores[:, :, 0]).min(axis=0) < size.max() * of_scores)
+            of_scores = of_scores[some]
+        of_scores = (size[of_some] if size.ndim == 2 else size)[..., None] * of_scores[..., None, :]
         if self.lost is not None:
             of_scores += beside(self.lost, columns)[:, None] * sizes
         if scores.ndim == 4:  # candidates of all designs beside each other
@@ -509,7 +514,8 @@ class _ScoredTable:
             of_scores = of_scores.flatten(1, 2)
         if scores.shape[2] == 1:
             scores = scores[:, :, 0]
-        doubtful = self.scorer.doubtful(scores, of_scores)
+        doubtful = np.zeros(scores.shape[1], bool)
+        doubtful[some] = self.scorer.doubtful(scores[:, some], of_scores)
         return self.scorer.values(scores, calibrations), doubtful
 
 

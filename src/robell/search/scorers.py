@@ -302,6 +302,7 @@ class RowScorer:
         codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
         self.codes = np.where(classes[codes] == y, codes, -1)
         self.both = len(classes) == 2 and np.array_equal(np.unique(self.codes), [0, 1])
+        self.of_labels = all(one.depends_on == "labels" for one in plan.values())
 
     def doubtful(self, scores, error):
         """Say for which candidates errors of the scores could change a value by more than rounding.
@@ -359,6 +360,8 @@ class TargetScorer:
 
     ``are_ranked`` says whether candidates are ranked by these scores.
     """
+
+    of_labels = False
 
     def __init__(self, plan, X, y, params, are_ranked):
         self.plan, self.X, self.y, self.params = plan, X, y, params
