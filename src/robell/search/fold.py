@@ -1,9 +1,4 @@
-"""One fold of a search: what candidates share is made once, solved, and scored.
-
-Every group of candidates has its largest network made, its rows checked and its features computed;
-:mod:`robell.search.solutions` finds the output weights of all its candidates; here these are
-scored, and left to be fitted one by one where rounding could change a score.
-"""
+"""One fold of a search: what candidates share is made once, solved, and scored."""
 
 from __future__ import annotations
 
@@ -75,15 +70,14 @@ class FoldTask(NamedTuple):
     score_params: dict
     with_train: bool
     device: Any  # a torch device, or None for NumPy and LAPACK
-    tests: list  # the rows that each fold holds out
+    splits: list  # the rows that each fold is fitted to, and those that it holds out
     all_rows: dict  # features of all rows, by group, where folds have them in common
     behind: dict  # the fold behind whose first steps candidates are fitted one by one, by number
 
-    def run(self, splits, groups):
-        """Yield the number of a fold with what is found for its candidates, or what is left.
+    def run(self, numbers, groups):
+        """Yield the number of a fold with what is found for some candidates, or why they are left.
 
-        On a device, where host and device work beside each other, groups that differ in the
-        activation alone are one.
+        On a device, groups that differ in the activation alone are one.
         """
         together: dict[Any, list] = {}
         for place, group in enumerate(groups):
@@ -91,17 +85,17 @@ class FoldTask(NamedTuple):
             together.setdefault(place if alone else (group.stage, group.rows_key), []).append(group)
         before: Any = ()
         beside_others = None if self.device is None else own_stream(self.device)
-        for number, (train, test) in splits:
+        for number in numbers:
             fold: Any = None
             for some in together.values():
                 try:
                     if fold is None or fold.stage != some[0].stage:
-                        fold = _Fold(self, train, test, some[0])
+                        fold = _Fold(self, number, some[0])
                 except NotShared as reason:
                     for group in some:
                         yield number, Unshared(group.candidate.ravel(), str(reason))
                     continue
-                steps: Any = fold.sweep(number, some)
+                steps: Any = fold.sweep(some)
                 if beside_others is not None:
                     self.behind[number] = fold
                     with beside_others():  # rows are made ready while the device works on others
@@ -113,16 +107,20 @@ class FoldTask(NamedTuple):
                 yield from filter(None, steps)
         yield from filter(None, before)
 
-    def fit_one(self, number, split, group, parameters):
+    def fit_one(self, number, group, parameters):
         """Return the record of one candidate of a group; None where a fit or a scorer fails."""
         try:
             fold = self.behind.get(number)
             if fold is None or fold.stage != group.stage:
                 self.behind.clear()
-                fold = self.behind[number] = _Fold(self, split[0], split[1], group)
+                fold = self.behind[number] = _Fold(self, number, group)
             return fold.fit_one(group, parameters)
         except Exception:  # scikit-learn meets it again, and follows error_score
             return None
+
+    def needs(self, kind):
+        """Say whether some scorer's value depends on this."""
+        return any(plan.depends_on == kind for plan in self.plan.values())
 
 
 def _until_waiting(steps):
@@ -130,16 +128,17 @@ def _until_waiting(steps):
     return iter(partial(next, steps, None), None)
 
 
-def run_fold(task, index, split, groups):
-    """Run some groups of one fold."""
-    return list(task.run([(index, split)], groups))
+def run_fold(task, numbers, groups):
+    """Return all that is found for some groups in some folds."""
+    return list(task.run(numbers, groups))
 
 
 class _Fold:
     """Training and test rows of one fold behind the pipeline's first steps."""
 
-    def __init__(self, task, train, test, group):
-        self.task, self.stage, self.split = task, group.stage, (train, test)
+    def __init__(self, task, number, group):
+        self.task, self.stage, self.number = task, group.stage, number
+        train, test = task.splits[number]
         start = time.perf_counter()
         with run_by_fit_too():
             model = clone(task.base)
@@ -169,15 +168,14 @@ class _Fold:
         self.statistics = {}  # of the kernel, shared by all groups
         self.of_single_fits = {}  # the same as a single fit finds them: a device rounds otherwise
         self.prepared, self.checked = {}, {}  # checked rows, by what they depend on
-        self.near_twins = {}  # whether these rows are nearly equal, some of them
+        self.found_twins = {}
         self.setup_time = time.perf_counter() - start
 
-    def sweep(self, number, groups):
-        """Yield the fold's number and scores of candidates, some settings of the weights at a time.
+    def sweep(self, groups):
+        """Yield the fold's number and what is found, some settings of the weights at a time.
 
-        Candidates that are left to be fitted one by one are yielded with the reason; None is
-        yielded where all is ready for the solutions, and where these are on their way. Several
-        groups differ in the activation alone.
+        None is yielded where all is ready for the solutions, and where these are on their way.
+        Several groups differ in the activation alone.
         """
         start = time.perf_counter()
         task, group = self.task, groups[0]
@@ -189,15 +187,15 @@ class _Fold:
                 at_once = stackable(task, model, group, T)
                 if at_once < len(groups):
                     for k in range(0, len(groups), at_once):
-                        yield from self.sweep(number, groups[k : k + at_once])
+                        yield from self.sweep(groups[k : k + at_once])
                     return
-                whole = None
-                if len(groups) > 1:
-                    activations = [one.others.get("activation", model.activation) for one in groups]
-                    make_design = partial(stacked_design, model, activations, task.device)
-                else:
-                    make_design = lambda X: kept(model._design(X))  # noqa: E731
-                    whole = whole_table(task, model, prepared, T, group, *self.split)
+
+                def make_design(X):
+                    if len(groups) == 1:
+                        return kept(model._design(X))
+                    return stacked_design(model, groups, task.device, X)
+
+                whole = whole_table(task, model, prepared, T, group, self.number)
                 design = make_design(X) if whole is None else whole.design
             widths = design.n_columns - model._columns_per_node * (largest - group.nested)
             centre = None
@@ -216,7 +214,7 @@ class _Fold:
                 model, prepared, design, T, group, widths, self.statistics, task.device, step, whole
             )
             calibrations = None
-            if any(plan.depends_on == "probabilities" for plan in task.plan.values()):
+            if task.needs("probabilities"):
                 calibrations = Calibrations(systems)
             noise = _noise(model, X, tables, whole)
             if task.device is not None:
@@ -239,29 +237,23 @@ class _Fold:
                 for some in found:
                     if isinstance(some, Found):
                         some = some._replace(fit_time=fit_time, score_time=spent)
-                    yield number, some
+                    yield self.number, some
                 start = time.perf_counter()
         except NotShared as reason:
             if len(groups) == 1:
-                yield number, Unshared(numbers.ravel(), str(reason))
+                yield self.number, Unshared(numbers.ravel(), str(reason))
                 return
             for one in groups:  # what concerns one activation leaves the others alone
-                yield from self.sweep(number, [one])
+                yield from self.sweep([one])
 
     def fit_one(self, group, parameters):
-        """Return the record of one candidate, fitted and scored behind the first steps.
-
-        The fit is the candidate's own, but what others have in common with it is not done again,
-        and probabilities are calibrated only for who asks for them.
-        """
+        """Return the record of one candidate: what the fold knows is not done again."""
         plan, start = self.task.plan, time.perf_counter()
         base = self.task.base
         prefix = f"{base.steps[-1][0]}__" if isinstance(base, Pipeline) else ""
         own = {n.removeprefix(prefix): v for n, v in parameters.items() if n.startswith(prefix)}
         model = clone(self.last).set_params(**clone(own, safe=False))
-        calibrated = any(one.depends_on == "probabilities" for one in plan.values())
-        if hasattr(model, "calibrate") and not calibrated:
-            model.calibrate = False
+        calibrated = self.task.needs("probabilities")
         if group.rows_key is None or type(model).fit is not FamilyMember.fit:
             model.fit(*self.given, **self.params)
         else:
@@ -272,6 +264,13 @@ class _Fold:
                 (importance,) = model._importances(prepared, [setting], self.of_single_fits)
             else:
                 importance = model._fit_weights(prepared)
+            # Not calibrated where nobody asks for it, and no rows are merged for it.
+            if (
+                not calibrated
+                and model._leaves_out()
+                and self.twins(group.rows_key, prepared.rows.X) is None
+            ):
+                model.calibrate = False
             model._fit_weighted(prepared, importance)
         fitted = time.perf_counter()
         found = []
@@ -312,11 +311,8 @@ class _Fold:
         prepared = self._prepare(model, key)
         X, T = prepared.rows.X, prepared.T
         if model._leaves_out():
-            if key is None or key not in self.near_twins:
-                twins = find_twins(X)
-                near = twins is not None and bool((X[twins.first][twins.group] != X).any())
-                self.near_twins[key] = near
-            if self.near_twins[key]:
+            twins = self.twins(key, X)
+            if twins is not None and (X[twins.first][twins.group] != X).any():
                 raise NotShared("rows that are equal up to rounding are merged in every fit")
         if is_tensor(T):
             raise NotShared("tensors are fitted where they are")
@@ -324,6 +320,12 @@ class _Fold:
             # One column is enough: the ±1 solution is the difference of the one-hot ones.
             T = T[:, 1:] - T[:, :1]
         return model, prepared, T
+
+    def twins(self, key, X):
+        """Return which training rows are equal, found once for groups with the same ones."""
+        if key is None or key not in self.found_twins:
+            self.found_twins[key] = find_twins(X)
+        return self.found_twins[key]
 
     def check(self, model, group, X):
         """Let a model check rows to be scored, once for groups with the same ones."""
@@ -337,12 +339,10 @@ class _Fold:
 
 
 def _noise(model, X, tables, whole):
-    """Return how much larger than usual the rounding of sums may be.
-
-    Features of one network and of a larger one differ by the rounding of their products, and sums
-    over more rows by more; differences of sums by twice that. That of columns is larger once they
-    have a deviation of 1.
-    """
+    """Return how much larger than usual the rounding of sums may be."""
+    # Features of one network and of a larger one differ by the rounding of their products, and sums
+    # over more rows by more; differences of sums by twice that. That of columns is larger once they
+    # have a deviation of 1.
     noise = max(1.0, np.sqrt(len(X)) / 10.0)
     if whole is not None:
         noise = 2.0 * noise * whole.all.reach
@@ -375,8 +375,7 @@ def _relative_error(solved, X, widths):
 def _score_solved(solved, here, error, tables, calibrations):
     """Return the scores of candidates that are certain, and why the others' are not known.
 
-    ``here`` are the candidates' numbers, a row a setting and design; ``error`` is that of the
-    output weights, as ``solved.trust``; ``calibrations`` are one a distinct candidate, or None.
+    ``here`` are the candidates' numbers, a row a setting and design; ``error`` is as solved.trust.
     """
     n_distinct, each = len(solved.trust), here.shape[1]
     beta, errors, some = solved.beta, error.ravel(), calibrations
@@ -426,13 +425,10 @@ def _score_solved(solved, here, error, tables, calibrations):
 
 
 class _ScoredTable:
-    """Rows to be scored for many output weights at once.
+    """Rows to be scored for many output weights at once."""
 
-    ``centre`` is the mean row of a regressor's design, None for classifiers: a free constant takes
-    the means off, so that errors of output weights count times a row's distance from it. ``M`` is
-    the design of the rows where it is known.
-    """
-
+    # ``centre`` is the mean row of a regressor's design: a free constant takes the means off, so
+    # that errors of output weights count times a row's distance from it.
     def __init__(self, fold, model, group, make_design, centre, rows, M, are_ranked):
         X, y, params = rows
         self.centre, plan = centre, fold.task.plan
@@ -485,30 +481,31 @@ class _ScoredTable:
         """Do what ``score`` does, at once; ``first`` is the place of the first design."""
         xp, flat = namespace(columns), columns.reshape(*columns.shape[:-2], -1)
         size, of_some = beside(self.size, columns), slice(first, first + len(columns))
+        some, products = slice(None), []
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            products = []
             for _, M in self.rows:
                 M = beside(M, columns)
                 M = M[of_some] if M.ndim == 3 else M
                 products.append(times_few_columns(M, flat).real)
             scores = products[0] if len(products) == 1 else xp.concatenate(products, -2)
             total = scores.ravel() @ scores.ravel()
-        # The sum of squares is quick, and finite most often.
-        if not np.isfinite(float(total)) and not bool(xp.isfinite(scores).all()):
-            raise NotShared("the scores overflow")
-        sized = columns if self.centre is None else columns[1:]  # without the constant
-        squares = xp.einsum("...pck,...pck->...ck", sized, sized.conj()).real
-        sizes = xp.sqrt(xp.amax(squares, -1))
-        scores = scores.reshape(*scores.shape[:-1], *columns.shape[-2:])  # (..., n, candidates, K)
-        of_scores = sizes * beside(error, columns).reshape(sizes.shape)
-        some = slice(None)
-        if self.scorer.of_labels and scores.ndim == 3 and scores.shape[2] == 1:
-            # Few candidates have a score so near to 0 in any row.
-            some = np.flatnonzero(abs(scores[:, :, 0]).min(axis=0) < size.max() * of_scores)
-            of_scores = of_scores[some]
-        of_scores = (size[of_some] if size.ndim == 2 else size)[..., None] * of_scores[..., None, :]
-        if self.lost is not None:
-            of_scores += beside(self.lost, columns)[:, None] * sizes
+            # The sum of squares is quick, and finite most often.
+            if not np.isfinite(float(total)) and not bool(xp.isfinite(scores).all()):
+                raise NotShared("the scores overflow")
+            sized = columns if self.centre is None else columns[1:]  # without the constant
+            squares = xp.einsum("...pck,...pck->...ck", sized, sized.conj()).real
+            sizes = xp.sqrt(xp.amax(squares, -1))
+            scores = scores.reshape(*scores.shape[:-1], *columns.shape[-2:])
+            of_scores = sizes * beside(error, columns).reshape(sizes.shape)
+            if self.scorer.of_labels and scores.ndim == 3 and scores.shape[2] == 1:
+                # Few candidates have a score so near to 0 in any row.
+                nearest = abs(scores[:, :, 0]).min(axis=0)
+                some = np.flatnonzero(~(nearest >= size.max() * of_scores))
+                of_scores = of_scores[some]
+            size = size[of_some] if size.ndim == 2 else size
+            of_scores = size[..., None] * of_scores[..., None, :]
+            if self.lost is not None:
+                of_scores += beside(self.lost, columns)[:, None] * sizes
         if scores.ndim == 4:  # candidates of all designs beside each other
             scores, of_scores = scores.movedim(0, 1).flatten(1, 2), of_scores.movedim(0, 1)
             of_scores = of_scores.flatten(1, 2)
@@ -527,5 +524,6 @@ def _row_norms(M):
             return np.sqrt(squares)
     xp = namespace(M)
     largest = xp.amax(abs(M), -1)
-    scaled = M / xp.where(largest > 0.0, largest, 1.0)[..., None]
-    return largest * xp.linalg.norm(scaled, axis=-1)
+    with np.errstate(invalid="ignore"):  # where a row is not finite, nor is anything made of it
+        scaled = M / xp.where(largest > 0.0, largest, 1.0)[..., None]
+        return largest * xp.linalg.norm(scaled, axis=-1)

@@ -1,8 +1,4 @@
-"""Output weights of the candidates of a group in one fold, some settings of the rows at a time.
-
-A group has one design matrix, of its largest network; one Gram matrix for each setting of the row
-weights; and one factorisation for each C.
-"""
+"""Output weights of the candidates of a group in one fold, some settings of the rows at a time."""
 
 from __future__ import annotations
 
@@ -50,9 +46,7 @@ LARGEST_RATIO = 1e6  # of the columns' norms, for which systems with a further p
 def run_by_fit_too():
     """Leave candidates to scikit-learn where code raises that every single fit runs as well.
 
-    That is the code of steps, activations and slots, which may be the caller's and raise anything:
-    fit will raise it again, and ``error_score`` decides. What only the search runs is not so
-    guarded: its errors are its own.
+    That code may be the caller's: fit will raise the same again, and ``error_score`` decides.
     """
     try:
         yield
@@ -183,22 +177,25 @@ def stackable(task, model, group, T):
         or isinstance(model, BaseRVFLRegressor)
         or not draws_one_layer(model, group)
         or model._penalty_parameter is not None
-        or any(plan.depends_on == "probabilities" for plan in task.plan.values())
+        or task.needs("probabilities")
     ):
         return 1
     P = model._n_columns()
     return max(1, BATCH_ELEMENTS // max(P * P * len(group.C), len(T) * P))
 
 
-def stacked_design(model, activations, device, X):
+def stacked_design(model, groups, device, X):
     """Return the designs of networks that differ in the activation alone, stacked on a device."""
     import torch
 
     X = torch.as_tensor(in_double_precision(X), device=device)
     U, b = beside(model.hidden_weights_, X), beside(model.hidden_bias_, X)
     Z = torch.addmm(b, X, U)
-    hidden = [apply_activation(activation, Z.clone()) for activation in activations]
-    M = torch.stack([design_matrix(X, H, model._direct_link, model.output_bias) for H in hidden])
+    designs = []
+    for group in groups:
+        H = apply_activation(group.others.get("activation", model.activation), Z.clone())
+        designs.append(design_matrix(X, H, model._direct_link, model.output_bias))
+    M = torch.stack(designs)
     return RowBlocks(lambda rows: M[:, rows], *M.shape[1:], tensors=True)
 
 
@@ -213,11 +210,7 @@ def weigh_on_device(systems):
 
 
 def _solve_centred(systems):
-    """Yield β of a regressor, whose constant is free.
-
-    With the weighted means taken off design and targets, and the constant's column gone, the ridge
-    has the output weights of the ridge with a free constant t̄ - m̄β.
-    """
+    """Yield β of a regressor, whose constant is free: t̄ - m̄β of the ridge without means."""
     design, total = systems.design, _only_weights(systems)
     mean = sum(total[rows] @ M for rows, M in design)[1:] / total.sum()
     target_mean = mean_of_targets(systems.T, total)
@@ -434,10 +427,8 @@ def _sweep(systems, totals, penalties):
 
 def _distinct(totals):
     """Return the distinct rows of some weights, and which of them each row is."""
-    seen: dict[bytes, int] = {}
-    member = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in totals])
-    first = np.unique(member, return_index=True)[1]
-    return totals[first], member
+    distinct, member = np.unique(totals, axis=0, return_inverse=True)
+    return distinct, member.reshape(-1)
 
 
 # -- folds whose features are the same in each: fold Gram = full Gram - held-out Gram
@@ -476,10 +467,9 @@ class AllRows:
         T = np.where((labels[codes] == y)[:, None], of_label[codes], 0.0)
         n_rows, n_columns = len(y), model._n_columns()
         order, ends = np.arange(n_rows), [n_rows]
-        if all(isinstance(test, np.ndarray) and test.dtype.kind == "i" for test in tests):
-            of_folds = np.concatenate(tests)
-            if len(of_folds) == n_rows and (np.bincount(of_folds, minlength=n_rows) == 1).all():
-                order, ends = of_folds, np.cumsum([len(test) for test in tests]).tolist()
+        of_folds = np.concatenate([*map(np.asarray, tests)])
+        if of_folds.dtype.kind == "i" and np.array_equal(np.sort(of_folds), order):
+            order, ends = of_folds, np.cumsum([*map(len, tests)]).tolist()
         if len(ends) * n_columns > n_rows:
             ends = [n_rows]  # the sums of so many parts would take more memory than the features
         self.layer, self.order = layer, order
@@ -502,8 +492,7 @@ class AllRows:
                     R += block.T @ self.T[rows]
                 self.reach = max(self.reach, reach(X[rows]))
             self.parts[first, last] = Sums(_gram(M[first:last]), R)
-        G, R = (sum(sums, np.zeros(())) for sums in zip(*self.parts.values(), strict=True))
-        self.sums = Sums(G, R)
+        self.sums = Sums(*map(sum, zip(*self.parts.values(), strict=True)))
 
 
 class Whole:
@@ -537,11 +526,9 @@ class Whole:
         return systems.solve(with_targets(G, R), np.ones(len(T)))
 
 
-def whole_table(task, model, prepared, T, group, train, test):
-    """Return the features of all rows, or None where folds do not have them in common.
-
-    That is where features depend on more than the row and a layer that every fold draws alike.
-    """
+def whole_table(task, model, prepared, T, group, number):
+    """Return the features of all rows, or None where folds do not have them in common."""
+    train, test = task.splits[number]
     if (
         isinstance(model, BaseRVFLRegressor)  # targets are brought to mean 0 in every fold
         or task.device is not None
@@ -562,10 +549,13 @@ def whole_table(task, model, prepared, T, group, train, test):
         size = len(task.X) * model._n_columns()
         if size + sum(some.M.size for some in made.values()) > KEEP_ELEMENTS:
             return None
-        made[key] = AllRows(model, layer, task.X, task.y, T, train, task.tests)
+        tests = [held_out for _, held_out in task.splits]
+        made[key] = AllRows(model, layer, task.X, task.y, T, train, tests)
     found = made[key]
-    same = all(np.array_equal(*pair) for pair in zip(found.layer, layer, strict=True))
-    if not same or not np.isfinite(np.diagonal(found.sums.G)).all():
+    if (
+        not all(map(np.array_equal, found.layer, layer))
+        or not np.isfinite(np.diagonal(found.sums.G)).all()
+    ):
         return None
     return Whole(found, train, test)
 

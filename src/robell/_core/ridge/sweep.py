@@ -198,13 +198,12 @@ class NestedRidge:
 
 def _largest_factor(widths: Labels, n_rows: int) -> int:
     """Return up to which width one factor is quicker than a dual system for each width."""
-    rising: list[int] = np.sort(widths[widths > n_rows]).tolist()
+    rising = np.sort(widths[widths > n_rows])
     tall = int(widths[widths <= n_rows].max(initial=0))
-    costs = {
-        limit: limit**3 + (n_rows**3 + DUAL_COST) * sum(width > limit for width in rising)
-        for limit in (tall, *rising)
-    }
-    best = min(costs, key=lambda limit: costs[limit])
+    limits = np.array([tall, *rising])
+    duals = len(rising) - np.searchsorted(rising, limits, side="right")  # widths beyond each
+    costs = limits.astype(float) ** 3 + (n_rows**3 + DUAL_COST) * duals.astype(float)
+    best = int(limits[costs.argmin()])
     return max(best, n_rows) if best == tall else best
 
 
