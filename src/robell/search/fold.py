@@ -481,7 +481,8 @@ class _ScoredTable:
         """Do what ``score`` does, at once; ``first`` is the place of the first design."""
         xp, flat = namespace(columns), columns.reshape(*columns.shape[:-2], -1)
         size, of_some = beside(self.size, columns), slice(first, first + len(columns))
-        some, products = slice(None), []
+        some: Any = slice(None)
+        products = []
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for _, M in self.rows:
                 M = beside(M, columns)

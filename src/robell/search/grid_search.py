@@ -409,7 +409,7 @@ class _ResultTable:
         if isinstance(param_grid, Mapping):
             # Every column repeats its short list of values, so its types are found on that.
             names = sorted(param_grid)
-            shape = [*map(len, map(param_grid.get, names))]
+            shape = [*map(len, map(param_grid.__getitem__, names))]
             places = np.indices(shape).reshape(len(shape), len(candidates))
             for name, place in zip(names, places, strict=True):
                 of_values = [{name: value} for value in param_grid[name]]

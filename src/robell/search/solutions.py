@@ -196,7 +196,7 @@ def stacked_design(model, groups, device, X):
         H = apply_activation(group.others.get("activation", model.activation), Z.clone())
         designs.append(design_matrix(X, H, model._direct_link, model.output_bias))
     M = torch.stack(designs)
-    return RowBlocks(lambda rows: M[:, rows], *M.shape[1:], tensors=True)
+    return RowBlocks(lambda rows: M[:, rows], M.shape[1], M.shape[2], tensors=True)
 
 
 def weigh_on_device(systems):
@@ -492,7 +492,8 @@ class AllRows:
                     R += block.T @ self.T[rows]
                 self.reach = max(self.reach, reach(X[rows]))
             self.parts[first, last] = Sums(_gram(M[first:last]), R)
-        self.sums = Sums(*map(sum, zip(*self.parts.values(), strict=True)))
+        of_all: Any = map(sum, zip(*self.parts.values(), strict=True))
+        self.sums = Sums(*of_all)
 
 
 class Whole:

@@ -86,7 +86,7 @@ class TorchSweep:
         """Return how many settings of the row weights fit into one batch."""
         _, A, P = self.M.shape
         of_one = n_penalties * P * P, A * P, n_penalties * n_widths * A * self.T.shape[1]
-        return max(1, BATCH_ELEMENTS // (len(self.M) * max(of_one)))
+        return int(max(1, BATCH_ELEMENTS // (len(self.M) * max(of_one))))
 
     def start(self, w: Array, penalties: Array, widths: Labels) -> Callable[[], tuple[Any, Array]]:
         """Put the systems of every row of ``w``, (settings, A), on their way; return what waits.
