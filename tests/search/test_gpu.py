@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from searches import COMMON, FAMILY, assert_same, nested_ridge, table
 
-from robell import RVFLClassifier, RVFLGridSearchCV
-from robell._core.layers.features import RowBlocks
+from robell import ELMClassifier, RVFLClassifier, RVFLGridSearchCV
+from robell._core.layers.features import ACTIVATIONS, RowBlocks
 from robell._core.ridge.solve import normal_equations
 from robell._core.ridge.sweep import graph_ridge
 from robell.search import grid_search
@@ -110,6 +110,60 @@ def test_small_batches_change_nothing(monkeypatch, device):
         for where in ("cpu", "cuda")
     )
     assert_same(host, there)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("elements", [1 << 27, 20_000])
+def test_activations_are_solved_together_or_in_parts(monkeypatch, device, n_classes, elements):
+    from robell.search import fold, solutions
+
+    monkeypatch.setattr(grid_search, "require_device", lambda _: device)
+    monkeypatch.setattr(solutions, "BATCH_ELEMENTS", elements)
+    monkeypatch.setattr(fold, "DEVICE_ELEMENTS", elements)
+    estimator, more = FAMILY["robell"]
+    grid = {**COMMON, **more, "activation": ["sigmoid", "hardlim", "sin", "selu"]}
+    X, y = table(n_classes)
+    host, there = (
+        RVFLGridSearchCV(estimator(random_state=0), grid, cv=3, device=where).fit(X, y)
+        for where in ("cpu", "cuda")
+    )
+    assert_same(host, there)
+    assert there.n_shared_ == host.n_shared_ > 0
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of sums with infinity
+def test_an_activation_that_overflows_leaves_the_others_alone(monkeypatch, device):
+    monkeypatch.setattr(grid_search, "require_device", lambda _: device)
+    monkeypatch.setitem(ACTIVATIONS, "relu", lambda Z: Z + np.inf)
+    X, y = table()
+    estimator = ELMClassifier(random_state=0)
+    grid = {"C": [1.0, 10.0], "activation": ["relu", "sigmoid", "tansig"]}
+    host, there = (
+        RVFLGridSearchCV(estimator, grid, cv=3, device=where).fit(X, y) for where in ("cpu", "cuda")
+    )
+    assert_same(host, there)
+    assert there.n_shared_ == host.n_shared_ == 2 * 2 * 3
+
+
+def test_memberships_of_several_widths_are_the_hosts(rng, device):
+    from robell._core.membership.equations import kernel_statistics
+    from robell._core.membership.pairs_torch import statistics_on_device
+
+    X, labels, ones = rng.normal(size=(40, 3)), rng.integers(0, 3, 40), np.ones(40)
+    widths = [1e-200, 0.1, 1.0, 30.0, 1e200]
+    found = statistics_on_device(X, labels, 3, widths, ones, device)
+    for width, there in found.items():
+        host = kernel_statistics(X, labels, 3, width, ones)
+        np.testing.assert_allclose(there.radius, host.radius, rtol=1e-12, atol=1e-300)
+        np.testing.assert_array_equal(there.class_probability, host.class_probability)
+        np.testing.assert_array_equal(there.foreign_share, host.foreign_share)
+    assert {0.1, 1.0, 30.0} <= set(found)
+    # The corners of a square are as far from each other as the limit, or equal rows: left out
+    corners = np.repeat(np.array([[0.0, 0.0], [0.0, 1.0]]), 4, axis=0)
+    assert not statistics_on_device(corners, np.arange(8) // 4, 2, [1.0], np.ones(8), device)
+    assert not statistics_on_device(X, labels, 3, widths, ones / 3, device)
 
 
 @pytest.mark.parametrize(

@@ -170,3 +170,16 @@ def test_a_metric_may_be_named_score():
     theirs, ours = both(RVFLClassifier(random_state=0), grid, X, y, **settings)
     assert_same(theirs, ours)
     assert ours.multimetric_ is theirs.multimetric_ is True
+
+
+@pytest.mark.parametrize("seed", [6, 8])
+def test_single_fits_merge_rows_that_are_equal_up_to_rounding(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-3, 4, size=(60, 2)) / 3.0
+    X[30:] = X[:30] * (1 + 1e-15 * rng.integers(-3, 4, size=(30, 2)))
+    y = rng.integers(0, 2, 60)
+    others = {"C": [0.1, 100.0, 1e4], "n_hidden": [3, 20], "activation": ["relu", "sigmoid"]}
+    grid = [{"calibrate": [False], "C": [1.0]}, others]  # the first is shared
+    theirs, ours = both(RVFLClassifier(random_state=0), grid, X, y, cv=3, scoring="roc_auc")
+    assert_same(theirs, ours)
+    assert ours.not_shared_["rows that are equal up to rounding are merged in every fit"] == 36

@@ -146,7 +146,9 @@ def test_the_error_allowed_for_is_larger_than_the_real_one(monkeypatch, estimato
     rows = np.arange(60), np.arange(60, 90)
     for activation in ("sin", "hardlim"):
         model = estimator(activation=activation, calibrate=False, random_state=0)
-        search = RVFLGridSearchCV(model, grid, cv=[rows], refit=False).fit(X, y)
+        # Of labels, rows far from every threshold would be passed over.
+        settings = {"cv": [rows], "refit": False, "scoring": "roc_auc"}
+        search = RVFLGridSearchCV(model, grid, **settings).fit(X, y)
         assert search.n_shared_ == 9
         for k, params in enumerate(search.cv_results_["params"]):
             single = clone(model).set_params(**params).fit(X[rows[0]], y[rows[0]])

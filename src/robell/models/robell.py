@@ -19,7 +19,7 @@ from robell._core.membership.approximate import (
 )
 from robell._core.membership.equations import kernel_statistics, pw_gbell, scale_kernel_width
 from robell._core.membership.pairs import Workers, pairs_to_compare
-from robell._core.membership.pairs_torch import engine_of
+from robell._core.membership.pairs_torch import engine_of, statistics_on_device
 from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors
 from robell._tools.progress import Progress
 from robell._tools.threads import one_blas_thread, threads_for
@@ -136,6 +136,17 @@ class WeighedByKernel(BaseRVFLClassifier):
             if weights not in statistics:
                 statistics[weights] = self._weights_of(rows, statistics[key], width, setting)
             yield *statistics[weights], width
+
+    def _compare_on(self, device, rows, settings, statistics):
+        """Find the statistics of all settings on a device, where only rounding differs there."""
+        if (
+            membership_method(getattr(self, "membership", "exact"), rows, len(self.classes_))
+            == "exact"
+        ):
+            X, labels, weight = rows
+            widths = {resolve_kernel_width(one["kernel_width"], X, weight) for one in settings}
+            new = sorted(widths - statistics.keys())
+            statistics |= statistics_on_device(X, labels, len(self.classes_), new, weight, device)
 
 
 class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):

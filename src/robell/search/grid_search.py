@@ -1,11 +1,4 @@
-"""The exact grid search: scikit-learn's own answer for a fraction of the work.
-
-Candidates that differ only in ``C``, ``n_hidden`` and the parameters of the row weights share a
-fold's features, Gram matrices and factorisations (:mod:`robell._core.ridge.sweep`); everything
-else is looped over. Whatever cannot be shared (another kind of estimator, a scoring function of
-the fitted one, a candidate that fails) is fitted one by one by scikit-learn itself, so any search
-works, and says how many and why.
-"""
+"""The exact grid search: scikit-learn's own answer for a fraction of the work."""
 
 from __future__ import annotations
 
@@ -69,23 +62,13 @@ class RVFLGridSearchCV(GridSearchCV):
         other (for which this is ``GridSearchCV``).
     param_grid : dict or list of dict
         Parameter names and the values to try. See :func:`paper_grid`.
-    scoring : str, callable, list, tuple or dict, default=None
+    scoring, refit, cv, pre_dispatch, error_score, return_train_score : see GridSearchCV
         As in ``GridSearchCV``.
     n_jobs : int, default=None
         Threads over folds and activations for what is shared, each with one BLAS thread; processes
         for what is fitted one by one. Another backend is chosen with ``joblib.parallel_config``.
-    refit : bool, str or callable, default=True
-        As in ``GridSearchCV``.
-    cv : int, cross-validation generator or iterable, default=None
-        As in ``GridSearchCV``.
     verbose : int, default=0
         As in ``GridSearchCV``. A progress bar is shown on terminals whatever it is.
-    pre_dispatch : int or str, default="2*n_jobs"
-        As in ``GridSearchCV``.
-    error_score : "raise" or numeric, default=np.nan
-        As in ``GridSearchCV``.
-    return_train_score : bool, default=False
-        As in ``GridSearchCV``.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where the factorisations run: in LAPACK, or in batches on a CUDA device through PyTorch
         (extra ``gpu``), in double precision either way. A device that is not there is an error.
@@ -93,8 +76,7 @@ class RVFLGridSearchCV(GridSearchCV):
     Attributes
     ----------
     n_shared_ : int
-        How many of the candidate-fold scores came from shared factorisations; the others were
-        fitted one by one.
+        How many of the candidate-fold scores came from shared factorisations.
     not_shared_ : dict of str -> int
         Why the others were fitted one by one: reason -> number of candidate-fold scores.
     cv_results_ : dict of numpy (masked) ndarrays
@@ -202,7 +184,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 f"cv.split and cv.get_n_splits return inconsistent results. "
                 f"Expected {self.n_splits_} splits, got {len(splits)}"
             )
-        candidates = list(ParameterGrid(self.param_grid))
+        candidates = _all_candidates(self.param_grid)
         if not candidates or not splits:
             raise ValueError(
                 "No fits were performed. Was the CV iterator empty? Were there no candidates?"
@@ -234,19 +216,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         if surprises:
             reasons = "; ".join(sorted(surprises))
             warnings.warn(f"RVFLGridSearchCV fits candidates one by one: {reasons}", stacklevel=3)
-        task = FoldTask(
-            base,
-            X,
-            y,
-            plan,
-            fit_params,
-            routed.scorer.score,
-            self.return_train_score,
-            device,
-            [test for _, test in splits],
-            {},
-            {},
-        )
+        given = base, X, y, plan, fit_params, routed.scorer.score, self.return_train_score
+        task = FoldTask(*given, device, splits, {}, {})
         # The shared work, and single fits of what is left.
         with Progress(table.missing.size, "search") as progress:
             for split, found in self._run_shared(task, groups, splits):
@@ -261,38 +232,27 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             slow: list[dict[str, Any]] = []
             while True:
                 table.leave_ties(smooth)
-                places = np.argwhere(table.missing)
-                if len(places) < table.missing.size:  # one fold after the other
-                    places = places[np.argsort(places[:, 1], kind="stable")]
-                missing = places.tolist()
+                missing = np.argwhere(table.missing.T)[:, ::-1].tolist()  # fold by fold
                 if not missing:
                     break
                 records = self._run_one_by_one(
                     task, candidates, splits, missing, groups, scorers, progress
                 )
-                slow += records
-                if len(missing) == table.missing.size:
-                    table.fitted[:] = True
-                    break
+                if not plan and callable(self.scoring):
+                    private._insert_error_scores(records, self.error_score)
                 for (candidate, split), record in zip(missing, records, strict=True):
                     table.store_record(candidate, split, record)
+                slow += records
         self.n_shared_ = int((~table.fitted).sum())
         # Reason -> number of scores that it concerns.
         self.not_shared_ = dict(Counter(table.reason[table.fitted].tolist()))
         if slow:
             done = [{"fit_error": None}] * self.n_shared_
             private._warn_or_raise_about_fit_failures(done + slow, self.error_score)
-        if table.missing.any():  # nothing was shared: scikit-learn's own formatting
-            if callable(self.scoring):
-                private._insert_error_scores(slow, self.error_score)
-            results = self._format_results(candidates, len(splits), slow)
-            self.multimetric_ = isinstance(slow[0]["test_scores"], dict)
-            if callable(self.scoring) and self.multimetric_:
-                self._check_refit_for_multimetric(slow[0]["test_scores"])
-                refit_metric = self.refit
-        else:
-            results = table.results(candidates, self.param_grid)
-            self.multimetric_ = several
+        results, self.multimetric_ = table.results(candidates, self.param_grid), several
+        if not plan and callable(self.scoring) and isinstance(slow[0]["test_scores"], dict):
+            self._check_refit_for_multimetric(slow[0]["test_scores"])
+            self.multimetric_, refit_metric = True, self.refit
         # Choose, refit and store as GridSearchCV does.
         if self.refit or not self.multimetric_:
             self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
@@ -316,32 +276,20 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         n_jobs = effective_n_jobs(self.n_jobs)
         if n_jobs == 1 or not groups:
             with limit_threads(1 if sum(map(len, splits[0])) <= SMALL_ROWS else None):
-                for split, rows in enumerate(splits):
-                    for found in task.run(rows, groups):
-                        yield split, found
+                yield from task.run(range(len(splits)), groups)
             return
         # Some parts for every worker, so that none waits long for the last one.
         parts = min(len(groups), -(-PARTS_A_WORKER * n_jobs // len(splits)))
-        parallel = Parallel(
-            self.n_jobs,
-            prefer="threads",
-            pre_dispatch=self.pre_dispatch,
-            return_as="generator_unordered",
-        )
+        how = {"prefer": "threads", "pre_dispatch": self.pre_dispatch}
         with limit_threads(1):
-            for split, all_found in parallel(
-                delayed(run_fold)(task, split, rows, groups[part::parts])
-                for split, rows in enumerate(splits)
-                for part in range(parts)
+            for found in Parallel(self.n_jobs, return_as="generator_unordered", **how)(
+                delayed(run_fold)(task, [split], groups[part::parts])
+                for split, part in product(range(len(splits)), range(parts))
             ):
-                for found in all_found:
-                    yield split, found
+                yield from found
 
     def _run_one_by_one(self, task, candidates, splits, missing, groups, scorers, progress):
-        """Fit and score what is missing: behind first steps in common, or by scikit-learn.
-
-        That is done here for a while, and then in workers.
-        """
+        """Fit and score what is missing here for a while, and then in workers."""
         settings = {
             "scorer": scorers,
             "fit_params": task.fit_params,
@@ -371,16 +319,15 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             for c, s in missing
         )
         records: list[dict[str, Any]] = []
-        start, alone = time.perf_counter(), 0.0
-        if len(missing) < len(candidates) * len(splits):  # else scikit-learn formats its records
-            alone = np.inf if effective_n_jobs(self.n_jobs) == 1 else ALONE_SECONDS
+        start = time.perf_counter()
+        alone = np.inf if effective_n_jobs(self.n_jobs) == 1 else ALONE_SECONDS
         group_of = np.full(len(candidates), -1)
         for number, group in enumerate(groups):
             group_of[group.candidate] = number
         while len(records) < len(missing) and time.perf_counter() - start < alone:
             (c, s), fit = missing[len(records)], next(fits)
             group = groups[group_of[c]] if group_of[c] >= 0 else None
-            found = None if group is None else task.fit_one(s, splits[s], group, candidates[c])
+            found = None if group is None else task.fit_one(s, group, candidates[c])
             records.append(fit() if found is None else found)
             progress.advance()
         if len(records) < len(missing):
@@ -391,6 +338,18 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         return records
 
 
+def _all_candidates(param_grid):
+    """Return the candidates as ``ParameterGrid`` lists them, in half of its time."""
+    found: list[dict[str, Any]] = []
+    for grid in ParameterGrid(param_grid).param_grid:
+        some: list[dict[str, Any]] = [{}]
+        for name in sorted(grid):
+            of_name = [{name: value} for value in grid[name]]
+            some = [before | one for before in some for one in of_name]
+        found += some
+    return found
+
+
 class _ResultTable:
     """Scores and times of every candidate and fold, and cv_results_ made from them."""
 
@@ -399,7 +358,9 @@ class _ResultTable:
         self.missing = np.ones(self.shape, bool)
         self.fitted = np.zeros(self.shape, bool)  # one by one, by scikit-learn
         self.reason = np.full(self.shape, "", dtype=object)  # why a score is not shared
-        self.times = {"fit_time": np.zeros(self.shape), "score_time": np.zeros(self.shape)}
+        # By split: sums over these are quick, and need no certain order.
+        times = np.zeros((2, n_splits, n_candidates))
+        self.times = dict(zip(("fit_time", "score_time"), times, strict=True))
         # Of "test" or "train" and a metric's name, which is "score" for a single one.
         self.scores: dict[tuple[str, str], np.ndarray] = defaultdict(
             partial(np.full, self.shape, np.nan)
@@ -411,8 +372,8 @@ class _ResultTable:
         for kind, values in (("test", found.test), ("train", found.train or {})):
             for name, value in values.items():
                 self.scores[kind, name][found.candidates, split] = value
-        self.times["fit_time"][found.candidates, split] = found.fit_time
-        self.times["score_time"][found.candidates, split] = found.score_time
+        self.times["fit_time"][split, found.candidates] = found.fit_time
+        self.times["score_time"][split, found.candidates] = found.score_time
         self.missing[found.candidates, split] = False
 
     def leave_ties(self, names):
@@ -437,18 +398,18 @@ class _ResultTable:
             for name, value in values.items():
                 self.scores[kind, name][candidate, split] = value
         for name, values in self.times.items():
-            values[candidate, split] = record[name]
+            values[split, candidate] = record[name]
 
     def results(self, candidates, param_grid):
         """Return cv_results_, in scikit-learn's order and types."""
         results: dict[str, Any] = {}
         for name, values in self.times.items():
-            results[f"mean_{name}"] = values.mean(axis=1)
-            results[f"std_{name}"] = values.std(axis=1)
+            results[f"mean_{name}"] = values.mean(axis=0)
+            results[f"std_{name}"] = values.std(axis=0)
         if isinstance(param_grid, Mapping):
             # Every column repeats its short list of values, so its types are found on that.
             names = sorted(param_grid)
-            shape = [len(param_grid[name]) for name in names]
+            shape = [*map(len, map(param_grid.__getitem__, names))]
             places = np.indices(shape).reshape(len(shape), len(candidates))
             for name, place in zip(names, places, strict=True):
                 of_values = [{name: value} for value in param_grid[name]]
@@ -458,10 +419,11 @@ class _ResultTable:
             results |= private._yield_masked_array_for_each_param(candidates)
         results["params"] = candidates
         # Of each metric the test scores, then the training scores.
-        metrics = dict.fromkeys(name for _, name in self.scores)
+        metrics = dict.fromkeys([*zip(*self.scores, strict=True)][1])
         for metric, kind in product(metrics, ("test", "train")[: 1 + self.with_train]):
             name, values = f"{kind}_{metric}", self.scores[kind, metric]
-            results |= {f"split{k}_{name}": column for k, column in enumerate(values.T)}
+            for k, column in enumerate(values.T):
+                results[f"split{k}_{name}"] = column
             means = np.average(values, axis=1)
             if not np.isfinite(means).all():
                 warnings.warn(

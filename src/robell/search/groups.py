@@ -1,17 +1,13 @@
-"""Which candidates of a grid share work.
+"""Which candidates of a grid share work: those with one design matrix in common in every fold.
 
-Candidates that differ only in ``C``, ``n_hidden`` (of deep networks ``n_layers``) and what the row
-weights (or the graph term) depend on form a group: in every fold they have one design matrix in
-common. Only what is this package's own is replaced by a shortcut: of a variant that fills slots,
-the slots are called and only C is shared; one that overrides more, one of a deep network, and what
-stands in another kind of pipeline, is fitted one by one. Which methods are which is marked where
-they are defined (``called_by_search`` and ``bypassed_by_search`` of ``models/_estimator.py``).
+Only what is this package's own is replaced by a shortcut, as its methods are marked where they are
+defined (``called_by_search`` and ``bypassed_by_search`` of ``models/_estimator.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
+from itertools import compress, filterfalse, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,17 +57,13 @@ class Group(NamedTuple):
 
 
 def group_candidates(base, param_grid, fit_params):
-    """Return the groups of a grid's candidates, and those that are in none.
-
-    Candidates are numbered as ``ParameterGrid`` lists them: within each dict of the grid, the
-    product of its values in the order of the names, the last name's values changing fastest.
-    """
+    """Return the groups of a grid's candidates, numbered as ``ParameterGrid`` lists them."""
     prefix = f"{base.steps[-1][0]}__" if isinstance(base, Pipeline) else ""
-    own = {"sample_weight"}
+    own = ["sample_weight"]
     if isinstance(last_step(base), PrivilegedMixin):
-        own.add("privileged")
-    if set(fit_params) - {f"{prefix}{name}" for name in own}:
-        raise NotShared(f"fit is given more than {' and '.join(sorted(own))} of the last step")
+        own.insert(0, "privileged")
+    if not set(fit_params).issubset(map(prefix.__add__, own)):
+        raise NotShared(f"fit is given more than {' and '.join(own)} of the last step")
     if getattr(base, "transform_input", None):
         raise NotShared("the pipeline transforms what fit is given")
     groups, unshared, offset = [], [], 0
@@ -79,29 +71,42 @@ def group_candidates(base, param_grid, fit_params):
     grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
     for number, grid in enumerate(grids):
         names = sorted(grid)
-        shape = [len(grid[name]) for name in names]
+        looped, values = [], {}
+        for name in names:
+            if name.startswith(prefix) and name[len(prefix) :] in SHAREABLE:
+                values[name.removeprefix(prefix)] = list(grid[name])
+            else:
+                looped.append(name)
+        shape = [*map(len, map(grid.get, names))]
         index = offset + np.arange(int(np.prod(shape))).reshape(shape)
         offset += index.size
-        shared = [n for n in names if n.startswith(prefix) and n[len(prefix) :] in SHAREABLE]
-        looped = [name for name in names if name not in shared]
-        index = index.transpose([names.index(name) for name in looped + shared])
-        values = {name.removeprefix(prefix): list(grid[name]) for name in shared}
+        index = np.moveaxis(index, [*map(names.index, looped)], range(len(looped)))
         for place in np.ndindex(index.shape[: len(looped)]):
-            chosen = dict(zip(looped, place, strict=True))
-            fixed = {name: grid[name][k] for name, k in chosen.items()}
-            # Compared by place, not by value: 1 and 1.0 are equal, and may mean different things.
-            before = [k for name, k in chosen.items() if not name.startswith(prefix)]
-            found, left = _make_groups(base, prefix, fixed, values, index[place], valid)
-            groups += [group._replace(stage=(number, *before)) for group in found]
+            fixed, stage = {}, [number]
+            for name, k in zip(looped, place, strict=True):
+                fixed[name] = grid[name][k]
+                # Compared by place, not by value: 1 and 1.0 are equal, and may mean other things.
+                if not name.startswith(prefix):
+                    stage.append(k)
+            found, left = _make_groups(
+                base, prefix, tuple(stage), fixed, values, index[place], valid
+            )
+            groups += found
             unshared += left
     return groups, unshared
 
 
-def _make_groups(base, prefix, fixed, values, index, valid):
+def _make_groups(base, prefix, stage, fixed, values, index, valid):
     """Return the groups of some fixed parameters and the product of shareable values, and the rest.
 
     A value that this model cannot share becomes a fixed one.
     """
+    given, before, others = index, {}, {}
+    for name, value in fixed.items():
+        if name.startswith(prefix):
+            others[name.removeprefix(prefix)] = value
+        else:
+            before[name] = value
     try:
         last = _family_member(base, fixed)
         own: Any = ()
@@ -115,26 +120,46 @@ def _make_groups(base, prefix, fixed, values, index, valid):
             shared = {*own, "C", nested}
             # By identity, not by value: 1 and 1.0 are equal, and may mean different things.
             # Features alone depend on the activation.
-            key = tuple(
-                (name, id(value))
-                for name, value in fixed.items()
-                if name.startswith(prefix) and name != f"{prefix}activation"
-            )
-        for axis, name in enumerate(values):
-            if name in shared:
-                continue
-            rest = {other: value for other, value in values.items() if other != name}
-            groups, unshared = [], []
-            for k, value in enumerate(values[name]):
-                here = fixed | {prefix + name: value}
-                part = index.take(k, axis=axis)
-                found, left = _make_groups(base, prefix, here, rest, part, valid)
+            of_rows = others | {"activation": None}
+            key = (*of_rows, *map(id, of_rows.values()))
+        foreign = next(filterfalse(shared.__contains__, values), None)
+        if foreign is not None:
+            axis, rest, groups, left = list(values).index(foreign), dict(values), [], []
+            for k, value in enumerate(rest.pop(foreign)):
+                here, part = fixed | {prefix + foreign: value}, index.take(k, axis=axis)
+                found, more = _make_groups(base, prefix, stage, here, rest, part, valid)
                 groups += found
-                unshared += left
-            return groups, unshared
-        return _make_group(last, prefix, fixed, values, index, own, key, valid)
+                left += more
+            return groups, left
+        order = (*own, "C", nested)
+        values = dict(values)
+        for name in order:
+            values.setdefault(name, [getattr(last, name)])
+        index = index.reshape(index.shape + (1,) * (len(values) - index.ndim))
+        index = everyone = index.transpose([*map(list(values).index, order)])
+        # Parameters are checked one by one: what was valid beside others is so beside these.
+        known = valid if _is_valid(last) else set()
+        chosen: list[list[Any]] = []
+        unshared = []
+        for axis, name in enumerate(order):
+            kept = np.ones(index.shape[axis], bool)
+            for k, value in enumerate(values[name]):
+                reason = _why_not(last, name, value, known)
+                if reason is not None:
+                    kept[k] = False
+                    unshared.append(Unshared(everyone.take(k, axis=axis).ravel(), reason))
+            chosen.append(list(compress(values[name], kept)))
+            index = index.compress(kept, axis=axis)
+        if not index.size:
+            raise NotShared(unshared[0].reason)
+        settings = []
+        for setting in product(*chosen[:-2]):
+            settings.append(dict(zip(own, setting, strict=True)))
+        C, sizes = np.array(chosen[-2], dtype=float), np.array(chosen[-1], dtype=int)
+        candidate = index.reshape(len(settings), len(C), len(sizes))
+        return [Group(stage, before, others, settings, C, sizes, candidate, key)], unshared
     except NotShared as reason:
-        return [], [Unshared(index.ravel(), str(reason), isinstance(reason, Overridden))]
+        return [], [Unshared(given.ravel(), str(reason), isinstance(reason, Overridden))]
 
 
 def _family_member(base, fixed):
@@ -153,41 +178,6 @@ def _family_member(base, fixed):
     if method := first_foreign(last, "bypassed_by_search"):
         raise Overridden(f"{type(last).__name__} has a {method} of its own")
     return last
-
-
-def _make_group(last, prefix, fixed, values, index, own, rows_key, valid):
-    """Return the group of some fixed parameters and the product of shared values, and the rest."""
-    order = (*own, "C", last._nested_parameter)
-    values = values | {name: [getattr(last, name)] for name in order if name not in values}
-    index = index.reshape(index.shape + (1,) * (len(values) - index.ndim))
-    index = index.transpose([list(values).index(name) for name in order])
-    # Parameters are checked one by one: what was valid beside others is so beside these.
-    known = valid if _is_valid(last) else set()
-    chosen: list[list[Any]] = []
-    kept: list[list[int]] = []
-    unshared = []
-    for axis, name in enumerate(order):
-        chosen.append([])
-        kept.append([])
-        for k, value in enumerate(values[name]):
-            reason = _why_not(last, name, value, known)
-            if reason is None:
-                chosen[axis].append(value)
-                kept[axis].append(k)
-            else:
-                unshared.append(Unshared(index.take(k, axis=axis).ravel(), reason))
-    if not all(kept):
-        raise NotShared(unshared[0].reason)
-    settings = [dict(zip(own, setting, strict=True)) for setting in product(*chosen[:-2])]
-    C, sizes = np.array(chosen[-2], dtype=float), np.array(chosen[-1], dtype=int)
-    candidate = index[np.ix_(*kept)].reshape(len(settings), len(C), len(sizes))
-    before, others = {}, {}
-    for name, value in fixed.items():
-        if name.startswith(prefix):
-            others[name.removeprefix(prefix)] = value
-        else:
-            before[name] = value
-    return [Group((), before, others, settings, C, sizes, candidate, rows_key)], unshared
 
 
 def _is_valid(last):

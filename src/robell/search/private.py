@@ -44,7 +44,6 @@ CALLS: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 METHODS = {  # of GridSearchCV, with itself
     "_check_refit_for_multimetric": 2,
-    "_format_results": 4,
     "_get_routed_params_for_fit": 2,
     "_get_scorers": 1,
     "_select_best_index": 3,  # a static method

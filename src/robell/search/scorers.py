@@ -1,14 +1,9 @@
 """What the scorers of a search ask for, and their values for many candidates at once.
 
-Metrics have one column of scores a candidate. Two classes: ``scores`` (n, m) are decision values,
-positive for class 1. More: (n, m, K). ``codes`` (n,) are the true classes' places in the model's
-classes, -1 for a class it never saw. Each metric of classes returns m values, equal to
-scikit-learn's to the last bit: ties among candidates must stay ties. That needs scikit-learn's own
-order of operations, not only its formula. Scores may be a tensor: right predictions are counted
-where it is.
-
-Scores of a search are known within rounding only. :func:`doubtful_labels` and
-:func:`doubtful_order` say where that could change a prediction or the order of two rows.
+Two classes: ``scores`` (n, m) are decision values, positive for class 1. More: (n, m, K). ``codes``
+(n,) are the true classes' places in the model's classes, -1 for a class it never saw. Metrics of
+classes equal scikit-learn's to the last bit, for ties must stay ties: that needs its own order of
+operations, not only its formula.
 """
 
 from __future__ import annotations
@@ -292,16 +287,14 @@ class ScoredTargets(RegressorMixin, BaseEstimator):
 
 
 class RowScorer:
-    """Scores given rows by the scorers of a plan, for many candidates at once.
-
-    ``params`` are the scorers' own, such as weights of the rows.
-    """
+    """Scores given rows by the scorers of a plan, for many candidates at once."""
 
     def __init__(self, plan, classes, X, y, params):
         self.plan, self.classes, self.X, self.y, self.params = plan, classes, X, y, params
         codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
         self.codes = np.where(classes[codes] == y, codes, -1)
         self.both = len(classes) == 2 and np.array_equal(np.unique(self.codes), [0, 1])
+        self.of_labels = all(one.depends_on == "labels" for one in plan.values())
 
     def doubtful(self, scores, error):
         """Say for which candidates errors of the scores could change a value by more than rounding.
@@ -355,10 +348,9 @@ class RowScorer:
 
 
 class TargetScorer:
-    """Scores given rows of a regressor, as :class:`RowScorer` does those of a classifier.
+    """Scores given rows of a regressor, as :class:`RowScorer` does those of a classifier."""
 
-    ``are_ranked`` says whether candidates are ranked by these scores.
-    """
+    of_labels = False
 
     def __init__(self, plan, X, y, params, are_ranked):
         self.plan, self.X, self.y, self.params = plan, X, y, params

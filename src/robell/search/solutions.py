@@ -1,8 +1,4 @@
-"""Output weights of the candidates of a group in one fold, some settings of the rows at a time.
-
-A group has one design matrix, of its largest network; one Gram matrix for each setting of the row
-weights; and one factorisation for each C.
-"""
+"""Output weights of the candidates of a group in one fold, some settings of the rows at a time."""
 
 from __future__ import annotations
 
@@ -14,8 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from robell._core.array import in_double_precision, to_host
-from robell._core.layers.features import RowBlocks, design_matrix, hidden_output, rows_per_block
+from robell._core.array import beside, in_double_precision, is_tensor
+from robell._core.layers.features import (
+    RowBlocks,
+    apply_activation,
+    design_matrix,
+    hidden_output,
+    rows_per_block,
+)
 from robell._core.ridge.lapack import add_gram, aligned
 from robell._core.ridge.loo import decompose, keeps_digits, left_out_residuals
 from robell._core.ridge.solve import Blocks, InBlocks, mean_of_targets, normal_equations
@@ -27,10 +29,11 @@ from robell._core.ridge.sweep import (
     solve_prefixes,
     with_targets,
 )
-from robell._core.ridge.sweep_torch import TorchSweep
+from robell._core.ridge.sweep_torch import BATCH_ELEMENTS, TorchSweep
 from robell._core.ridge.twins import find_twins
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.models.privileged import STUDENT, RVFLPlusClassifier
+from robell.models.robell import WeighedByKernel
 from robell.search.groups import Group, NotShared
 
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
@@ -43,9 +46,7 @@ LARGEST_RATIO = 1e6  # of the columns' norms, for which systems with a further p
 def run_by_fit_too():
     """Leave candidates to scikit-learn where code raises that every single fit runs as well.
 
-    That is the code of steps, activations and slots, which may be the caller's and raise anything:
-    fit will raise it again, and ``error_score`` decides. What only the search runs is not so
-    guarded: its errors are its own.
+    That code may be the caller's: fit will raise the same again, and ``error_score`` decides.
     """
     try:
         yield
@@ -96,10 +97,12 @@ class Systems(NamedTuple):
 class Solved(NamedTuple):
     """Output weights of some settings, deduplicated by their row weights."""
 
-    beta: Any  # (P, distinct, C, nested, K), an array or a tensor
-    trust: np.ndarray  # (distinct, C, nested): the smallest pivot, 0 where unsolved
-    places: np.ndarray  # of the settings in the group
-    member: np.ndarray  # which of the distinct ones each setting is
+    # (P, distinct, C, nested, K), or a tensor, (designs, P, distinct, C, nested, K)
+    beta: Any
+    # (designs * distinct, C, nested): the smallest pivot, 0 where unsolved
+    trust: np.ndarray
+    places: Any  # of the settings in the group
+    member: np.ndarray  # which of the distinct ones each setting of every design is
     n_rows: int = 0  # of positive weight under every setting, at least
 
 
@@ -137,24 +140,77 @@ def _only_weights(systems):
     return total
 
 
-def _solve_nested(systems):
-    """Yield β for every setting of the row weights."""
-    model, group, statistics = systems.model, systems.group, systems.statistics
-    # Groups may have the weights of all settings in common.
+def _weights_of_settings(systems):
+    """Return the weight of every row for each setting, which groups may have in common."""
+    group, statistics = systems.group, systems.statistics
     settings, totals = statistics.get(("weights", group.rows_key), (None, None))
     if group.rows_key is None or settings != group.settings:
-        weights = total_weights(model, systems.prepared, group.settings, statistics)
+        weights = total_weights(systems.model, systems.prepared, group.settings, statistics)
         totals = np.stack(list(weights))
         statistics["weights", group.rows_key] = group.settings, totals
-    return _sweep(systems, totals, 1.0 / (group.C * model._C_factor))
+    return totals
+
+
+def _solve_nested(systems):
+    """Yield β for every setting of the row weights."""
+    penalties = 1.0 / (systems.group.C * systems.model._C_factor)
+    return _sweep(systems, _weights_of_settings(systems), penalties)
+
+
+# -- several groups at once on a device ----------------------------------------------------------
+
+
+def draws_one_layer(model, group):
+    """Say whether features depend on a row and a layer alone that every fit draws alike."""
+    return (
+        type(model)._features is FamilyMember._features
+        and group.rows_key is not None  # a slot is not this package's own
+        and model.random_state is not None
+        and not callable(model.activation)
+    )
+
+
+def stackable(task, model, group, T):
+    """Return how many groups that differ in the activation alone are solved at once."""
+    if (
+        task.device is None
+        or isinstance(model, BaseRVFLRegressor)
+        or not draws_one_layer(model, group)
+        or model._penalty_parameter is not None
+        or task.needs("probabilities")
+    ):
+        return 1
+    P = model._n_columns()
+    return max(1, BATCH_ELEMENTS // max(P * P * len(group.C), len(T) * P))
+
+
+def stacked_design(model, groups, device, X):
+    """Return the designs of networks that differ in the activation alone, stacked on a device."""
+    import torch
+
+    X = torch.as_tensor(in_double_precision(X), device=device)
+    U, b = beside(model.hidden_weights_, X), beside(model.hidden_bias_, X)
+    Z = torch.addmm(b, X, U)
+    designs = []
+    for group in groups:
+        H = apply_activation(group.others.get("activation", model.activation), Z.clone())
+        designs.append(design_matrix(X, H, model._direct_link, model.output_bias))
+    M = torch.stack(designs)
+    return RowBlocks(lambda rows: M[:, rows], M.shape[1], M.shape[2], tensors=True)
+
+
+def weigh_on_device(systems):
+    """Find the row weights of all settings before they are asked for, where a device helps."""
+    model, group = systems.model, systems.group
+    if isinstance(model, WeighedByKernel) and model._penalty_parameter is None:
+        if group.rows_key is not None:
+            rows = systems.prepared.rows
+            model._compare_on(systems.device, rows, group.settings, systems.statistics)
+        _weights_of_settings(systems)
 
 
 def _solve_centred(systems):
-    """Yield β of a regressor, whose constant is free.
-
-    With the weighted means taken off design and targets, and the constant's column gone, the ridge
-    has the output weights of the ridge with a free constant t̄ - m̄β.
-    """
+    """Yield β of a regressor, whose constant is free: t̄ - m̄β of the ridge without means."""
     design, total = systems.design, _only_weights(systems)
     mean = sum(total[rows] @ M for rows, M in design)[1:] / total.sum()
     target_mean = mean_of_targets(systems.T, total)
@@ -166,9 +222,14 @@ def _solve_centred(systems):
     )
     for solved in _sweep(centred, total[None], 1.0 / systems.group.C):
         if solved is not None:
-            beta = to_host(solved.beta)
+            beta = _on_host(solved.beta)
             constant = target_mean - np.tensordot(mean, beta, axes=1)
             yield solved._replace(beta=np.concatenate([constant[None], beta]))
+
+
+def _on_host(beta):
+    """Return the output weights of one design as an array."""
+    return beta[0].cpu().numpy() if is_tensor(beta) else beta
 
 
 def _solve_layers(systems):
@@ -188,7 +249,7 @@ def _solve_layers(systems):
         of_layer = RowBlocks(make_rows, design.n_rows, n_shared + n_hidden)
         here = solve_one(systems._replace(design=kept(of_layer), widths=one_layer))
         (solved,) = (some for some in here if some is not None)
-        found.append(to_host(solved.beta)[:, 0, :, 0])
+        found.append(_on_host(solved.beta)[:, 0, :, 0])
         trust.append(solved.trust[0, :, 0])
     _, n_penalties, K = found[0].shape
     beta = np.zeros((n_shared + len(found) * n_hidden, n_penalties, len(depths), K))
@@ -327,11 +388,10 @@ def _sweep(systems, totals, penalties):
             return
     gram, step = None, systems.step
     if systems.device is not None:
-        M = design.whole()
-        if not np.isfinite(M).all():
+        on_device = TorchSweep(design.whole(), T, systems.device)
+        if not on_device.M.isfinite().all():
             raise NotShared("the hidden layer or the inputs overflow")
-        on_device = TorchSweep(M, T, systems.device)
-        step = on_device.batch(len(penalties))
+        step, n_designs = on_device.batch(len(penalties), len(widths)), len(on_device.M)
     else:
         nested = NestedRidge(design, T, penalties, widths)
         P, *shape = nested.shape
@@ -340,12 +400,14 @@ def _sweep(systems, totals, penalties):
     for start in range(0, len(distinct), step):
         weights = distinct[start : start + step]
         places = np.flatnonzero((member >= start) & (member < start + step))
-        whose = places, member[places] - start, int((weights > 0.0).sum(axis=1).min())
+        n_rows, of_places = int((weights > 0.0).sum(axis=1).min()), member[places] - start
         if systems.device is not None:
             finish = on_device.start(weights, penalties, widths)
             yield None
             beta, trust = finish()
-            yield Solved(beta.movedim(0, 1), trust, *whose)
+            of_designs = np.arange(n_designs)[:, None] * len(weights) + of_places
+            beta = beta.unflatten(0, (n_designs, len(weights))).movedim(1, 2)
+            yield Solved(beta, trust, places, of_designs.ravel(), n_rows)
             continue
         # In LAPACK's order: every column of the scores' product is contiguous.
         n = len(weights)
@@ -360,15 +422,13 @@ def _sweep(systems, totals, penalties):
                 if not np.isfinite(np.diagonal(products)[:P]).all():
                     raise NotShared("the hidden layer or the inputs overflow")
                 trust[k] = nested.solve(products, w, beta[:, k]).pivot
-        yield Solved(beta, trust, *whose)
+        yield Solved(beta, trust, places, of_places, n_rows)
 
 
 def _distinct(totals):
     """Return the distinct rows of some weights, and which of them each row is."""
-    seen: dict[bytes, int] = {}
-    member = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in totals])
-    first = np.unique(member, return_index=True)[1]
-    return totals[first], member
+    distinct, member = np.unique(totals, axis=0, return_inverse=True)
+    return distinct, member.reshape(-1)
 
 
 # -- folds whose features are the same in each: fold Gram = full Gram - held-out Gram
@@ -407,10 +467,9 @@ class AllRows:
         T = np.where((labels[codes] == y)[:, None], of_label[codes], 0.0)
         n_rows, n_columns = len(y), model._n_columns()
         order, ends = np.arange(n_rows), [n_rows]
-        if all(isinstance(test, np.ndarray) and test.dtype.kind == "i" for test in tests):
-            of_folds = np.concatenate(tests)
-            if len(of_folds) == n_rows and (np.bincount(of_folds, minlength=n_rows) == 1).all():
-                order, ends = of_folds, np.cumsum([len(test) for test in tests]).tolist()
+        of_folds = np.concatenate([*map(np.asarray, tests)])
+        if of_folds.dtype.kind == "i" and np.array_equal(np.sort(of_folds), order):
+            order, ends = of_folds, np.cumsum([*map(len, tests)]).tolist()
         if len(ends) * n_columns > n_rows:
             ends = [n_rows]  # the sums of so many parts would take more memory than the features
         self.layer, self.order = layer, order
@@ -433,8 +492,8 @@ class AllRows:
                     R += block.T @ self.T[rows]
                 self.reach = max(self.reach, reach(X[rows]))
             self.parts[first, last] = Sums(_gram(M[first:last]), R)
-        G, R = (sum(sums, np.zeros(())) for sums in zip(*self.parts.values(), strict=True))
-        self.sums = Sums(G, R)
+        of_all: Any = map(sum, zip(*self.parts.values(), strict=True))
+        self.sums = Sums(*of_all)
 
 
 class Whole:
@@ -468,19 +527,14 @@ class Whole:
         return systems.solve(with_targets(G, R), np.ones(len(T)))
 
 
-def whole_table(task, model, prepared, T, group, train, test):
-    """Return the features of all rows, or None where folds do not have them in common.
-
-    That is where features depend on more than the row and a layer that every fold draws alike.
-    """
+def whole_table(task, model, prepared, T, group, number):
+    """Return the features of all rows, or None where folds do not have them in common."""
+    train, test = task.splits[number]
     if (
         isinstance(model, BaseRVFLRegressor)  # targets are brought to mean 0 in every fold
         or task.device is not None
         or (isinstance(task.base, Pipeline) and len(task.base.steps) > 1)
-        or type(model)._features is not FamilyMember._features
-        or group.rows_key is None  # a slot is not this package's own
-        or model.random_state is None
-        or callable(model.activation)
+        or not draws_one_layer(model, group)
         or type(model)._fit_rows is not FamilyMember._fit_rows
         or len(prepared.T) != len(train)
     ):
@@ -496,10 +550,13 @@ def whole_table(task, model, prepared, T, group, train, test):
         size = len(task.X) * model._n_columns()
         if size + sum(some.M.size for some in made.values()) > KEEP_ELEMENTS:
             return None
-        made[key] = AllRows(model, layer, task.X, task.y, T, train, task.tests)
+        tests = [held_out for _, held_out in task.splits]
+        made[key] = AllRows(model, layer, task.X, task.y, T, train, tests)
     found = made[key]
-    same = all(np.array_equal(*pair) for pair in zip(found.layer, layer, strict=True))
-    if not same or not np.isfinite(np.diagonal(found.sums.G)).all():
+    if (
+        not all(map(np.array_equal, found.layer, layer))
+        or not np.isfinite(np.diagonal(found.sums.G)).all()
+    ):
         return None
     return Whole(found, train, test)
 

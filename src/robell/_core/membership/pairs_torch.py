@@ -19,8 +19,17 @@ import math
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from robell._core.membership.equations import KernelStatistics, statistics_of_passes
-from robell._core.membership.pairs import require_squares
+import numpy as np
+
+from robell._core.array import Array, Labels
+from robell._core.membership.equations import (
+    KernelStatistics,
+    kernel_radii,
+    reach_squared,
+    statistics_of_passes,
+    usable_width,
+)
+from robell._core.membership.pairs import center, require_squares
 
 BLOCK_ELEMENTS = 1 << 25  # pairs of a block: 256 MiB of double-precision distances
 ROWS, COLUMNS, WARPS = 128, 64, 4  # a tile in half precision, and the threads that share it
@@ -36,6 +45,8 @@ ROUNDING = 1e-6
 # in double precision.
 VISIBLE, VISIBLE_DOUBLE = 1e-4, 1e-10
 NO_SERIES = 0.125  # where exponents are usually larger, rounding hides what the series would save
+# No squared distance is beyond the first; those so near to a limit, relatively, rounding may move.
+MOST, DECIDED = 1e300, 1e-9
 LEAST_EXPONENT = 1e-9  # 1 - exp(-t) is t below, to the last digit
 
 
@@ -63,6 +74,52 @@ def kernel_statistics(
     passes = same_class_dissimilarity, neighbour_weights
     of_rows = [partial(compute, rows, labels, weight) for compute in passes]
     return statistics_of_passes(order, labels, weight, n_classes, kernel_width, *of_rows)
+
+
+def statistics_on_device(
+    X: Array,
+    classes: Labels,
+    n_classes: int,
+    kernel_widths: list[float],
+    multiplicity: Array,
+    device: Any,
+) -> dict[float, KernelStatistics]:
+    """Return the statistics of a small table of arrays for several kernels, all pairs at once.
+
+    They are those of ``equations.py`` but for rounding of radii. Left out are kernels where that
+    could decide about a neighbour, and all of them where counts are no whole numbers.
+    """
+    require_squares(X)
+    if len(kernel_widths) * len(X) ** 2 > BLOCK_ELEMENTS or (multiplicity % 1.0 != 0.0).any():
+        return {}
+    import torch
+
+    order = np.argsort(classes, kind="stable")
+    labels, weight = classes[order], multiplicity[order]
+    rows, of_class, w = (
+        torch.as_tensor(z, device=device) for z in (center(X[order]), labels, weight)
+    )
+    D2 = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist").square()
+    own = (of_class[:, None] == of_class).to(w.dtype)
+    widths = np.array([usable_width(width) for width in kernel_widths])
+    inv_width2 = torch.as_tensor(1.0 / (widths * widths), device=device)
+    sums = (-(torch.expm1(-inv_width2[:, None, None] * D2) * own) @ w).cpu().numpy()
+    reach = np.array(
+        [
+            reach_squared(float(kernel_radii(some, labels, weight).max()), width)
+            for some, width in zip(sums, widths, strict=True)
+        ]
+    )
+    limit = torch.as_tensor(np.minimum(reach, MOST), device=device)[:, None, None]
+    within = (limit >= D2).to(w.dtype)
+    near = ((D2 - limit).abs() <= DECIDED * limit).to(w.dtype).sum(dim=2)
+    counts = torch.stack([within @ w, (within * own) @ w, near]).cpu().numpy()
+    found = {}
+    for k, width in enumerate(kernel_widths):
+        if not counts[2, k].any():
+            passes = (lambda _, k=k: sums[k]), (lambda _, k=k: counts[:2, k])
+            found[width] = statistics_of_passes(order, labels, weight, n_classes, width, *passes)
+    return found
 
 
 def same_class_dissimilarity(X: Any, classes: Any, weight: Any, inv_width2: float) -> Any:

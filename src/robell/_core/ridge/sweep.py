@@ -148,7 +148,8 @@ class NestedRidge:
         self.limit = _largest_factor(widths, design.n_rows)
         self.first = int(widths[widths <= self.limit].max(initial=0))  # columns with a factor
         self.made: dict[int, _Prefixes | _Wide] = {}
-        self.last: tuple[int, Any] = 0, 0.0  # the width of the last dual system, and its MMᵀ
+        self.last: tuple[int, Any] = 0, None  # the width of the last dual system, and its MMᵀ
+        self.dual: tuple[_System, AnyArray] | None = None  # where all dual systems are solved
         self.squares = np.square(T).sum(axis=1)
 
     def solve(self, products: AnyArray, w: Array, out: AnyArray | None = None) -> NestedSolution:
@@ -197,13 +198,12 @@ class NestedRidge:
 
 def _largest_factor(widths: Labels, n_rows: int) -> int:
     """Return up to which width one factor is quicker than a dual system for each width."""
-    rising: list[int] = np.sort(widths[widths > n_rows]).tolist()
+    rising = np.sort(widths[widths > n_rows])
     tall = int(widths[widths <= n_rows].max(initial=0))
-    costs = {
-        limit: limit**3 + (n_rows**3 + DUAL_COST) * sum(width > limit for width in rising)
-        for limit in (tall, *rising)
-    }
-    best = min(costs, key=lambda limit: costs[limit])
+    limits = np.array([tall, *rising])
+    duals = len(rising) - np.searchsorted(rising, limits, side="right")  # widths beyond each
+    costs = limits.astype(float) ** 3 + (n_rows**3 + DUAL_COST) * duals.astype(float)
+    best = int(limits[costs.argmin()])
     return max(best, n_rows) if best == tall else best
 
 
@@ -346,13 +346,16 @@ class _Wide:
     def __init__(self, nested: NestedRidge, width: int) -> None:
         self.T, self.penalties, dtype = nested.T, nested.penalties, nested.dtype
         self.M, (A, K) = nested.design.whole()[:, :width], self.T.shape
-        self.work = _System(A, K, dtype)
-        start, narrower = nested.last if nested.last[0] < width else (0, 0.0)
-        more = self.M[:, start:]
-        self.kernel = narrower + more @ more.conj().T
+        if nested.dual is None:  # one place for all widths
+            nested.dual = _System(A, K, dtype), aligned((A, K), dtype)
+        self.work, self.block = nested.dual  # the block holds α of one penalty
+        start, narrower = nested.last if nested.last[0] < width else (0, None)
+        self.kernel = aligned((A, A), dtype)  # the lower triangle
+        if narrower is not None:
+            copy_lower(narrower, self.kernel)()
+        add_gram(np.ascontiguousarray(self.M[:, start:].T), self.kernel)()
         nested.last = width, self.kernel
         self.alpha: AnyArray = np.zeros((A, len(self.penalties), K), dtype)
-        self.block = aligned((A, K), dtype)  # α of one penalty
         factor = self.work.system[:A, :A]
         self.forward = solve_lower(factor, self.block, transposed=False)
         self.back = solve_lower(factor, self.block, transposed=True)
@@ -362,7 +365,8 @@ class _Wide:
         (A, K), width = self.T.shape, self.M.shape[1]
         root = np.sqrt(w)[:, None]
         targets = self.T * root
-        np.multiply(self.kernel, root * root.T, out=self.work.products[:A, :A])
+        np.multiply(self.kernel, root.T, out=self.work.products[:A, :A])
+        self.work.products[:A, :A] *= root
         self.work.products[A : A + K, :A] = targets.T
         smallest = np.zeros(len(self.penalties))
         for i in places.tolist():
@@ -449,12 +453,15 @@ def solve_prefixes(
         np.zeros((len(penalties), len(widths))),
     )
     inside, diagonal = np.arange(P)[:, None] < widths, np.diagonal(G)
-    potrf, trtrs = get_lapack_funcs(("potrf", "trtrs"), (G,))
+    (trtrs,), whole = get_lapack_funcs(("trtrs",), (G,)), aligned((P, P), G.dtype)
+    copy, (potrf, report) = copy_lower(np.asfortranarray(G), whole), factorise(whole)
+    of_whole = whole.reshape(-1, order="F")[:: P + 1]  # its diagonal, a view
     for i, penalty in enumerate(penalties.tolist()):
-        system = np.array(G, order="F")
-        system.flat[:: P + 1] += penalty
-        L, failed = potrf(system, lower=1, clean=0, overwrite_a=1)
-        pivots = np.square(np.diagonal(L)) / (diagonal + penalty)
+        copy()
+        of_whole += penalty
+        potrf()
+        L, failed = whole, report.value
+        pivots = np.square(of_whole) / (diagonal + penalty)
         if failed:
             pivots[failed - 1 :] = 0.0  # blocks before are factored all the same
         smallest = np.minimum.accumulate(pivots)[widths - 1]
@@ -466,7 +473,8 @@ def solve_prefixes(
         z, _ = trtrs(L, R[:top], lower=1)
         z = (inside[:top, some, None] * z[:, None, :]).reshape(top, -1)
         found, _ = trtrs(L, z, lower=1, trans=1)
-        theta[:top, i, some] = found.reshape(top, len(some), K)
+        every = slice(None) if len(some) == len(widths) else some
+        theta[:top, i, every] = found.reshape(top, len(some), K)
         least[i, some] = smallest[some]
         weak = some[smallest[some] < REFINE_PIVOT]
         if len(weak):

@@ -7,13 +7,14 @@ when a device is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from robell._core.array import AnyArray, Array, Labels
+from robell._core.array import Array, Labels
 from robell._core.ridge.sweep import (
     LARGE,
     LU_RCOND,
@@ -45,60 +46,87 @@ def require_device(device: str) -> Any:
     return found
 
 
+def own_stream(device: Any) -> Callable[[], AbstractContextManager[None]]:
+    """Return what makes contexts whose work does not wait for what is on its way on a device."""
+    if device.type != "cuda":
+        return nullcontext
+    import torch
+
+    stream = torch.cuda.Stream(device)
+
+    @contextmanager
+    def beside_others() -> Iterator[None]:
+        with torch.cuda.stream(stream):
+            yield
+        torch.cuda.current_stream(device).wait_stream(stream)
+
+    return beside_others
+
+
 def _one_norm(A: Any) -> Any:
     """Return the largest sum of absolute values of a column, of every matrix."""
     return A.abs().sum(dim=-2).amax(dim=-1)
 
 
 class TorchSweep:
-    """One design matrix on a device, to be solved for many row weights, penalties and widths."""
+    """Designs on a device, to be solved for many row weights, penalties and widths.
 
-    def __init__(self, M: AnyArray, T: Array, device: Any) -> None:
+    M is one design, (A, P), or several of the same rows, (designs, A, P).
+    """
+
+    def __init__(self, M: Any, T: Array, device: Any) -> None:
         import torch
 
         self.torch = torch
-        self.M = torch.as_tensor(M, device=device)
+        M = torch.as_tensor(M, device=device)
+        self.M = M if M.ndim == 3 else M[None]
         self.T = torch.as_tensor(T, device=device).to(self.M.dtype)
 
-    def batch(self, n_penalties: int) -> int:
+    def batch(self, n_penalties: int, n_widths: int) -> int:
         """Return how many settings of the row weights fit into one batch."""
-        A, P = self.M.shape
-        return int(max(1, BATCH_ELEMENTS // (n_penalties * max(P * P, A * P // n_penalties, 1))))
+        _, A, P = self.M.shape
+        of_one = n_penalties * P * P, A * P, n_penalties * n_widths * A * self.T.shape[1]
+        return int(max(1, BATCH_ELEMENTS // (len(self.M) * max(of_one))))
 
     def start(self, w: Array, penalties: Array, widths: Labels) -> Callable[[], tuple[Any, Array]]:
         """Put the systems of every row of ``w``, (settings, A), on their way; return what waits.
 
-        That gives β of shape (settings, P, penalties, widths, K), on the device, and the smallest
-        pivots, (settings, penalties, widths), which are 0 where unsolved, as in ``sweep.py``.
+        That gives β of shape (designs * settings, P, penalties, widths, K), on the device, and the
+        smallest pivots, (designs * settings, penalties, widths), which are 0 where unsolved, as in
+        ``sweep.py``.
         """
         torch, device = self.torch, self.M.device
-        weights = torch.as_tensor(w, device=device)
-        if widths.max() > len(self.M):
+        weights, rising = torch.as_tensor(w, device=device), np.sort(widths)
+        ends = torch.as_tensor(rising - 1, device=device)
+        if widths.max() > self.M.shape[1]:
             finish: Callable[[], tuple[Any, Array]] = partial(
                 self._solve_some_wide, weights, penalties, widths
             )
         else:
             penalty = torch.as_tensor(penalties, device=device)
             finish = self._start_tall(weights, penalty, widths)
-        R = (self.M.mH @ (weights[:, :, None] * self.T)).abs().amax(dim=2)
+        # Of every design and setting, and of the columns of each network: what digits_left is given
+        R = (self.M.mH[:, None] @ (weights[:, :, None] * self.T)).abs().amax(dim=3)
         diagonal = weights @ self.M.abs().square()
-        squares = weights @ self.T.abs().square().sum(dim=1)
+        largest = [some.flatten(0, 1).cummax(1).values[:, ends] for some in (R, diagonal)]
+        squares = (weights @ self.T.abs().square().sum(dim=1)).repeat(len(self.M))
 
         def trusted() -> tuple[Any, Array]:
             beta, pivot = finish()
-            left = digits_left(*(value.cpu().numpy() for value in (R, diagonal, squares)))
-            return beta, pivot * left[:, None, widths - 1]
+            left = digits_left(*(value.cpu().numpy() for value in (*largest, squares)))
+            return beta, pivot * left[:, None, np.searchsorted(rising, widths)]
 
         return trusted
 
     def _solve_some_wide(self, weights: Any, penalties: Array, widths: Labels) -> tuple[Any, Array]:
         """Solve where some widths are beyond the number of rows, as ``sweep.py`` does."""
         torch, device = self.torch, self.M.device
-        A, K = self.T.shape
-        shape = (len(weights), self.M.shape[1], len(penalties), len(widths), K)
+        A, P = self.M.shape[1:]
+        n_systems = len(self.M) * len(weights)
+        shape = n_systems, P, len(penalties), len(widths), self.T.shape[1]
         beta = torch.zeros(shape, dtype=self.M.dtype, device=device)
-        pivot = np.zeros((len(weights), len(penalties), len(widths)))
-        # One factor for all widths where the penalty leaves enough digits.
+        pivot = np.zeros((n_systems, len(penalties), len(widths)))
+        # One factor for all widths where the penalty leaves enough digits in every design.
         largest = float((weights @ self.M.abs().square()).max())
         shared = penalties >= WIDE_PIVOT * largest
         for places, limit in ((shared, widths.max()), (~shared, A)):
@@ -122,9 +150,10 @@ class TorchSweep:
         The reciprocal condition numbers, in the 1-norm, are those of the inverses themselves.
         """
         torch, device = self.torch, self.M.device
-        P, K = self.M.shape[1], self.T.shape[1]
+        (M,) = self.M
+        P, K = M.shape[1], self.T.shape[1]
         weight = torch.as_tensor(w, device=device)[:, None]
-        G, R = self.M.T @ (self.M * weight), self.M.T @ (self.T * weight)
+        G, R = M.T @ (M * weight), M.T @ (self.T * weight)
         eye = torch.eye(P, dtype=G.dtype, device=device)
         term = torch.as_tensor(term, device=device)
         # For C < 1 the system is multiplied by C: 1/C must not overflow.
@@ -175,10 +204,12 @@ class TorchSweep:
         """Start systems that share a factor; return what waits for β and the least pivots."""
         torch = self.torch
         P, (A, K) = int(widths.max()), self.T.shape
-        M = self.M[:, :P]
-        scaled = torch.cat([M, self.T], dim=1) * w.sqrt()[:, :, None]
-        L, z, pivots = self._factor(scaled.mH @ scaled, penalty)
+        M = self.M[..., :P]
+        # Put there first: it would wait for the systems.
         inside = torch.as_tensor(np.arange(P)[:, None] < np.repeat(widths, K), device=M.device)
+        beside = torch.cat([M, self.T.expand(len(M), A, K)], dim=2)
+        scaled = beside[:, None] * w.sqrt()[:, :, None]
+        L, z, pivots = self._factor((scaled.mH @ scaled).flatten(0, 1), penalty)
 
         def back(L: Any, forward: Any) -> Any:
             return torch.linalg.solve_triangular(L.mH, forward * inside, upper=True)
@@ -186,23 +217,25 @@ class TorchSweep:
         beta = back(L, z.repeat(1, 1, 1, len(widths)))
         of_tall = pivots[..., : min(A, P)].amin(dim=-1)
         both = torch.stack([of_tall, pivots.amin(dim=-1)], dim=-1)
+        beta = torch.where((both[..., 1] >= SINGULAR_PIVOT)[..., None, None], beta, 0.0)
 
         def finish() -> tuple[Any, Array]:
             smallest = both.cpu().numpy()
             below = REFINE_WIDE if P > A else REFINE_PIVOT
-            refine = (smallest[..., 1] < below) & (smallest[..., 1] > SINGULAR_PIVOT)
+            refine = (smallest[..., 1] < below) & (smallest[..., 1] >= SINGULAR_PIVOT)
             # Small penalties are few: most factors and solutions are left as they are.
             places = torch.as_tensor(np.flatnonzero(refine.any(axis=0)), device=M.device)
             if len(places):
                 factor, found = L[:, places], beta[:, places]
-                residual = self.T.repeat(1, len(widths)) - M @ found
-                gradient = M.mH @ (w[:, None, :, None] * residual)
-                gradient = (gradient - penalty[places][:, None, None] * found) * inside
-                correction = torch.linalg.solve_triangular(factor, gradient, upper=False)
+                by_design = found.unflatten(0, (len(M), len(w)))
+                residual = self.T.repeat(1, len(widths)) - M[:, None, None] @ by_design
+                gradient = M.mH[:, None, None] @ (w[:, None, :, None] * residual)
+                gradient = gradient.flatten(0, 1) - penalty[places][:, None, None] * found
+                correction = torch.linalg.solve_triangular(factor, gradient * inside, upper=False)
                 chosen = torch.as_tensor(refine, device=M.device)[:, places, None, None]
                 beta[:, places] += torch.where(chosen, back(factor, correction), 0.0)
             smallest[smallest < SINGULAR_PIVOT] = 0.0
-            shape = (len(w), len(penalty), P, len(widths), K)
+            shape = (len(beta), len(penalty), P, len(widths), K)
             return beta.reshape(shape).transpose(1, 2), smallest[..., (widths > A).astype(int)]
 
         return finish
@@ -210,8 +243,8 @@ class TorchSweep:
     def _solve_wide(self, w: Any, penalty: Any, width: int) -> tuple[Any, Array]:
         torch = self.torch
         root = w.sqrt()[:, :, None]
-        M = self.M[:, :width] * root
-        T = (self.T * root)[:, None]
+        M = (self.M[:, None, :, :width] * root).flatten(0, 1)
+        T = (self.T * root).repeat(len(self.M), 1, 1)[:, None]
         beside = torch.cat([M @ M.mH, T[:, 0]], dim=2)
         below = torch.nn.functional.pad(T[:, 0].mH, (0, T.shape[-1]))
         L, z, pivots = self._factor(torch.cat([beside, below], dim=1), penalty)
@@ -220,5 +253,6 @@ class TorchSweep:
         residual = T - M[:, None] @ (M.mH[:, None] @ alpha) - penalty[:, None, None] * alpha
         refine = (smallest < REFINE_WIDE)[:, :, None, None]
         alpha = torch.where(refine, alpha + torch.cholesky_solve(residual, L), alpha)
+        alpha = torch.where((smallest >= SINGULAR_PIVOT)[:, :, None, None], alpha, 0.0)
         beta = (M.mH[:, None] @ alpha).transpose(1, 2)
         return beta, smallest.cpu().numpy()
