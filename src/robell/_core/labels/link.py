@@ -31,7 +31,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from robell._core.array import Array, Labels, beside, namespace, softmax_of_rows
-from robell._core.ridge.calibrate import SlopePrior, log_odds, newton_step
+from robell._core.ridge.calibrate import SlopePrior, newton_step
 
 PRIOR = SlopePrior(log_slope=1.5, precision=1.0)
 LOG_SLOPES = -3.0, 5.0  # the least and the largest
@@ -68,7 +68,9 @@ def posterior(prior: Any, labels: Any, N: Array) -> Any:
 
 def _posterior(prior: Any, likelihood: Any) -> Any:
     joint = prior * likelihood
-    joint /= namespace(joint).clip(joint.sum(axis=0), 1e-300, None)
+    total = joint.sum(0)
+    total[total < 1e-300] = 1e-300
+    joint /= total
     return joint
 
 
@@ -109,17 +111,18 @@ def fit_slope_to(scores: Array, likelihood: Array, weight: Array, n_steps: int =
     # Where one row weighs more than 1e16 others the rounding of their sum is more than 1e-6.
     ridge, P = max(1e-6, 1e-12 * float(weight.sum())), np.empty(scores.T.shape)
     for _ in range(n_steps):
-        np.copyto(P[1:], log_odds(theta, contrast))
+        np.multiply(contrast, np.exp(theta[0]), out=P[1:])
+        P[1:] += theta[1:, None]
         P[0] = 0.0
-        P -= P.max(axis=0)
+        P -= P.max(0)
         np.exp(P, out=P)
-        P /= P.sum(axis=0)
+        P /= P.sum(0)
         target = _posterior(P, likelihood)
         step, _ = newton_step(theta, contrast, P[1:], target[1:], weight, PRIOR, ridge)
-        step = np.clip(step, -1.0, 1.0)
+        step = np.maximum(np.minimum(step, 1.0), -1.0)
         theta = theta - step
-        theta[0] = np.clip(theta[0], *LOG_SLOPES)
-        if np.abs(step).max() < EM_TOLERANCE:
+        theta[0] = min(max(theta[0], LOG_SLOPES[0]), LOG_SLOPES[1])
+        if abs(step).max() < EM_TOLERANCE:
             break
     return Link(
         np.exp(theta[0]) * np.eye(len(theta)),
