@@ -31,7 +31,6 @@ from robell._core.ensemble.members import (
     Network,
     as_network,
     both_classes,
-    designs_of,
     draw_members,
     fit_members,
     fit_with_equal_classes,
@@ -358,26 +357,17 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     def _fit_rounds(self, rows, seed, threads):
         """Fit, clean the targets, fit again; return scores, noise, link and p-value."""
         judged = threads.start(rows_judged, rows, len(self.classes_), seed)
-        X, labels, multiplicity = in_double_precision(rows.X), *map(to_host, rows[1:])
-        self.mean_, self.scale_ = column_scales(X, rows.multiplicity)
+        labels, multiplicity = to_host(rows.labels), to_host(rows.multiplicity)
         given = one_hot(labels, len(self.classes_))
-        distinct = distinct_rows(self._standardise(X), threads)
-        X = X[beside(distinct.first, X)]  # equal rows are left out together
-        weight, shares = distinct.merge(multiplicity, given)
-        # From these rows in their own order: a weight is a row repeated, to the last digit.
-        self.mean_, self.scale_ = column_scales(X, beside(weight, X))
-        X = self._standardise(X)
-        columns = telling_columns(X, weight, shares)
-        drawn = draw_members(X, int(self.n_hidden), seed, columns)
-        designs = designs_of(X, drawn)
-        data = X, designs, drawn, distinct, multiplicity
-        fit_balanced = partial(fit_with_equal_classes, *data, threads=threads)
+        ensemble = self._draw(rows, multiplicity, given, seed, threads)
+        fit = partial(fit_with_equal_classes, ensemble, multiplicity, threads=threads)
         judged = judged()
         places, known = judged.places, (judged.labels, judged.weight)
+
         weights = WEIGHTS / WEIGHTS.sum()
-        members, scores = fit_balanced(given, weights)
-        moves = moves_of_constant(distinct, multiplicity, given)
-        p_value = p_of_no_signal(scores - moves, judged, distinct.group)
+        members, scores = fit(given, weights)
+        moves = moves_of_constant(ensemble.distinct, multiplicity, given)
+        p_value = p_of_no_signal(scores - moves, judged, ensemble.distinct.group)
         rate = common_rate(scores[places], *known)
         N = noise_matrix(scores[places], *known, rate)
         link = fit_slope(scores[places], *known, N)
@@ -386,11 +376,24 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             Z = posterior_of(scores, labels, N, link, threads)
             weights = WEIGHTS * np.array([1.0, 1.0, 1.0, 1.0, cleaning])
             weights /= weights.sum()
-            members, scores = fit_balanced(given + cleaning * (Z - given), weights)
+            members, scores = fit(given + cleaning * (Z - given), weights)
             link = fit_link(scores[places], *known, N)
-        self._store(drawn, members, weights)
+        self._store(ensemble.drawn, members, weights)
         self._fit_decision(scores[places], judged, rate, N, link)
         return scores, N, link, p_value
+
+    def _draw(self, rows, multiplicity, given, seed, threads):
+        """Set the scales of the columns; return the members, drawn, on the distinct rows."""
+        X = in_double_precision(rows.X)
+        self.mean_, self.scale_ = column_scales(X, rows.multiplicity)
+        distinct = distinct_rows(self._standardise(X), threads)
+        X = X[beside(distinct.first, X)]  # equal rows are left out together
+        weight, shares = distinct.merge(multiplicity, given)
+        # From these rows in their own order: a weight is a row repeated, to the last digit.
+        self.mean_, self.scale_ = column_scales(X, beside(weight, X))
+        X = self._standardise(X)
+        columns = telling_columns(X, weight, shares)
+        return draw_members(X, distinct, int(self.n_hidden), seed, columns)
 
     def _store(self, drawn, members, weights):
         """Store the mean of the members as one model."""
@@ -586,43 +589,33 @@ class LeftOutScores:
     def __init__(self, X, weight, random_state):
         self._mean, self._scale = column_scales(X, weight)
         X = (X - self._mean) / self._scale
-        self._weight, self._distinct = weight, distinct_rows(X)
-        self._X = X[self._distinct.first]
-        self._drawn = draw_members(self._X, N_HIDDEN, draw_seed(random_state))
-        self._designs = designs_of(self._X, self._drawn)
+        self._weight, distinct = weight, distinct_rows(X)
+        seed = draw_seed(random_state)
+        self._ensemble = draw_members(X[distinct.first], distinct, N_HIDDEN, seed)
 
     def of_classes(self, Z):
         """Return the scores of the classes, (n, K), fitted to probabilities Z of the classes."""
-        _, scores = fit_with_equal_classes(
-            self._X,
-            self._designs,
-            self._drawn,
-            self._distinct,
-            self._weight,
-            Z,
-            WEIGHTS / WEIGHTS.sum(),
-        )
-        return scores
+        weights = WEIGHTS / WEIGHTS.sum()
+        return fit_with_equal_classes(self._ensemble, self._weight, Z, weights)[1]
 
     def of_numbers(self, values, weight):
         """Return predictions of a number, (n,), fitted with these weights, and the model itself.
 
         The model is a function that predicts the number of any rows.
         """
-        merged, targets = self._distinct.merge(weight, values[:, None])
-        members = fit_members(
-            self._X, self._designs, self._drawn, targets, merged, float(weight.sum())
-        )
+        distinct, drawn = self._ensemble.distinct, self._ensemble.drawn
+        merged, targets = distinct.merge(weight, values[:, None])
+        members = fit_members(self._ensemble, targets, merged, float(weight.sum()))
         weights = WEIGHTS / WEIGHTS.sum()
-        network = as_network(members, self._drawn, weights)
-        left_out = members.mean_scores(weights)[self._distinct.group, 0]
-        return np.asarray(left_out), lambda X: self._predict(X, network)
+        network = as_network(members, drawn, weights)
+        left_out = members.mean_scores(weights)[distinct.group, 0]
 
-    def _predict(self, X, network):
-        """Predict the number of rows, a block of them at a time."""
-        found = np.empty(len(X))
-        step = rows_per_block(len(network.coef) + len(network.landmark_weights))
-        for start in range(0, len(X), step):
-            block = (X[start : start + step] - self._mean) / self._scale
-            found[start : start + step] = network_scores(block, self._drawn, network)[:, 0]
-        return found
+        def predict(X):
+            found = np.empty(len(X))
+            step = rows_per_block(len(network.coef) + len(network.landmark_weights))
+            for start in range(0, len(X), step):
+                block = (X[start : start + step] - self._mean) / self._scale
+                found[start : start + step] = network_scores(block, drawn, network)[:, 0]
+            return found
+
+        return np.asarray(left_out), predict

@@ -84,11 +84,6 @@ class Planted(NamedTuple):
     right: Any  # (T, D, splits, m): which rows of the bag lie to the right of the split
     rng: np.random.Generator
 
-    def of(self, trees: slice) -> Planted:
-        """Return some of the trees."""
-        drawn = Splits(self.drawn.columns[trees], self.drawn.thresholds[trees])
-        return Planted(self.bags[trees], drawn, self.right[trees], self.rng)
-
 
 class Cuts(NamedTuple):
     """Where columns can be cut: their values in order, and where runs of equal ones begin."""
@@ -203,8 +198,8 @@ def plant_forest(X: Any, seed: int) -> Planted:
 
 def grow_forest(X: Any, targets: Any, weight: Any, planted: Planted) -> tuple[Forest, Any]:
     """Grow the trees; return them and the scores of the rows, each by the trees without it."""
-    xp, (n, n_targets) = namespace(X), targets.shape
-    directions, size = None, planted.bags.shape[1]
+    xp, (n, n_targets), bags = namespace(X), targets.shape, planted.bags
+    directions, size = None, bags.shape[1]
     if n_targets > MOST_DIRECTIONS:
         shape = N_TREES, DEPTH, n_targets, MOST_DIRECTIONS
         directions = beside(deepcopy(planted.rng).standard_normal(shape), X)
@@ -214,36 +209,43 @@ def grow_forest(X: Any, targets: Any, weight: Any, planted: Planted) -> tuple[Fo
     numbers = MOST_NUMBERS_OF_TENSORS if is_tensor(X) else MOST_NUMBERS
     step = max(1, numbers // (size << DEPTH))
     grown = [
-        _grow(rows, planted.of(some), None if directions is None else directions[some])
-        for some in (slice(start, start + step) for start in range(0, N_TREES, step))
+        _grow(rows, planted, directions, slice(start, start + step))
+        for start in range(0, N_TREES, step)
     ]
-    columns, thresholds, sums = (xp.concatenate(parts) for parts in zip(*grown, strict=True))
+    columns, thresholds, sums = map(xp.concatenate, zip(*grown, strict=True))
     splits = Splits(columns, thresholds)
     grown_on = beside(np.zeros((N_TREES, n), bool), X)
-    grown_on[beside(np.arange(N_TREES), X)[:, None], planted.bags] = True
-    values = _leaf_values(sums, beside(np.array(SHRINKAGES), X))
-    best, scores = _shrink(Trees(X, splits, grown_on), rows, values)
+    grown_on[beside(np.arange(N_TREES), X)[:, None], bags] = True
+    values = _leaf_values(sums, beside(np.array(SHRINKAGES), X))  # (T, 2^D, shrinkages, K)
+    # The shrinkage with the smallest error, of many rows that of every k-th.
+    every = n // ROWS_COMPARED if n > MOST_COMPARED else 1
+    compared, some = _left_out(X[::every], splits, grown_on[:, ::every], values), rows[::every]
+    off = (some[:, 1:] / some[:, :1])[:, None] - compared
+    best = int(to_host(some[:, 0] @ xp.square(off).sum(2)).argmin())
+    scores = compared[:, best]
+    if every > 1:
+        scores = _left_out(X, splits, grown_on, values[:, :, best : best + 1])[:, 0]
     return Forest(splits, values[:, :, best], mean, SHRINKAGES[best]), scores + mean
 
 
-def _grow(rows: Any, planted: Planted, directions: Any) -> tuple[Any, Any, Any]:
+def _grow(rows: Any, planted: Planted, directions: Any, some: slice) -> tuple[Any, Any, Any]:
     """Grow some trees; return their splits, and the sums [W, Σ w (t - t̄)] of their leaves."""
     xp, tensors = namespace(rows), is_tensor(rows)
-    bags, drawn, right_of_levels, _ = planted
+    bags, right_of_levels = planted.bags[some], planted.right[some]
+    drawn_columns, drawn_thresholds = planted.drawn.columns[some], planted.drawn.thresholds[some]
     trees, kept = beside(np.arange(len(bags)), rows)[:, None], []
     in_bag = rows[bags]  # (t, m, 1 + K)
-    seen_on = [columns_of(in_bag)] * DEPTH if directions is None else _along(in_bag, directions)
+    along = [columns_of(in_bag)] * DEPTH if directions is None else _along(in_bag, directions[some])
     node = beside(np.zeros(bags.shape, np.uint8), rows)  # (t, m)
-    for level in range(DEPTH):
-        columns, thresholds = drawn.columns[:, level], drawn.thresholds[:, level]
+    for level, seen in enumerate(along):
         right = right_of_levels[:, level]  # (t, splits, m)
         summed = _summed if tensors or level < LEVELS_SUMMED else _counted
-        of_all, of_right = summed(seen_on[level], node, 1 << level, right)
+        of_all, of_right = summed(seen, node, 1 << level, right)
         gain = (_explained(of_right) + _explained(of_all - of_right)).sum(1)
         # The first of those that are equal up to rounding: often splits divide the rows alike.
         good = gain >= xp.amax(gain, 1)[:, None] * (1.0 - SAME_SHARE)
         best = good.view(xp.uint8).argmax(1)[:, None]
-        kept.append((columns[trees, best], thresholds[trees, best]))
+        kept.append((drawn_columns[trees, level, best], drawn_thresholds[trees, level, best]))
         node = 2 * node + right[trees, best][:, 0]
     columns, thresholds = (xp.concatenate(parts, 1) for parts in zip(*kept, strict=True))
     leaf = (trees << DEPTH) + node
@@ -296,46 +298,21 @@ def _explained(sums: Any) -> Any:
     return (sums[:, 1:] ** 2).sum(1) / (sums[:, 0] + 1.0)
 
 
-class Trees(NamedTuple):
-    """Trees, the rows they are asked for, and which tree was grown on which row."""
-
-    X: Any  # (n, B)
-    splits: Splits
-    grown_on: Any  # (T, n)
-
-    def left_out(self, values: Any) -> Any:
-        """Return the mean of values (T, 2^D, L, K) over the trees without the row, (n, L, K)."""
-        xp, n_rows, (n_trees, n_leaves, *shape) = namespace(self.X), len(self.X), values.shape
-        # Leaves are looked up once for all L; a tree that has seen the row adds 0, a leaf's value.
-        values = values.reshape(n_trees, n_leaves, -1)
-        values = xp.concatenate([values, xp.zeros_like(values[:, :1])], 1)
-
-        def of_rows(some: slice) -> Any:
-            leaf = leaves_of(self.X[some], self.splits)
-            leaf[self.grown_on[:, some]] = n_leaves
-            return _sum_of_leaves(values, leaf)
-
-        step = n_rows if is_tensor(self.X) else ROWS_AT_ONCE
-        totals = [of_rows(slice(k, k + step)) for k in range(0, n_rows, step)]
-        # no tree without the row: score t̄
-        n_left = xp.clip(n_trees - self.grown_on.sum(0), 1, None)[:, None]
-        return (xp.concatenate(totals) / n_left).reshape(n_rows, *shape)
-
-    def every(self, step: int) -> Trees:
-        """Return the same trees for every ``step``-th row."""
-        return self._replace(X=self.X[::step], grown_on=self.grown_on[:, ::step])
-
-
-def _shrink(trees: Trees, rows: Any, values: Any) -> tuple[int, Any]:
-    """Return which shrinkage of the values (T, 2^D, L, K) is best, and its left-out scores."""
-    step = len(rows) // ROWS_COMPARED if len(rows) > MOST_COMPARED else 1
-    some = rows[::step]
-    compared = (trees if step == 1 else trees.every(step)).left_out(values)
-    off = (some[:, 1:] / some[:, :1])[:, None] - compared
-    best = int(to_host(some[:, 0] @ namespace(off).square(off).sum(2)).argmin())
-    if step > 1:
-        return best, trees.left_out(values[:, :, best : best + 1])[:, 0]
-    return best, compared[:, best]
+def _left_out(X: Any, splits: Splits, grown_on: Any, values: Any) -> Any:
+    """Return the mean of values (T, 2^D, L, K) over the trees not grown on the row, (n, L, K)."""
+    xp, n_rows, (n_trees, n_leaves, *shape) = namespace(X), len(X), values.shape
+    # Leaves are looked up once for all L; a tree that has seen the row adds 0, a leaf's value.
+    values = values.reshape(n_trees, n_leaves, -1)
+    values = xp.concatenate([values, xp.zeros_like(values[:, :1])], 1)
+    step, totals = n_rows if is_tensor(X) else ROWS_AT_ONCE, []
+    for start in range(0, n_rows, step):
+        some = slice(start, start + step)
+        leaf = leaves_of(X[some], splits)
+        leaf[grown_on[:, some]] = n_leaves
+        totals.append(_sum_of_leaves(values, leaf))
+    # no tree without the row: score t̄
+    n_left = xp.clip(n_trees - grown_on.sum(0), 1, None)[:, None]
+    return (xp.concatenate(totals) / n_left).reshape(n_rows, *shape)
 
 
 def _leaf_values(sums: Any, shrinkages: Any) -> Any:

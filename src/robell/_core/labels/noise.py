@@ -36,7 +36,7 @@ import numpy as np
 import scipy
 from scipy.special import expit
 
-from robell._core.array import Array, Labels, Mask, to_host
+from robell._core.array import Array, Labels, Mask, sum_by_group, to_host
 from robell._core.membership.equations import weighted_median
 
 # Sizes of the groups of anchors looked at: of all rows for the common rate, of the rows that carry
@@ -147,8 +147,7 @@ def even_noise(rates: Array) -> Array:
 
 def joint_matrix(probability: Any, labels: Any, multiplicity: Any, n_classes: int) -> Array:
     """Return J_zy = Σ_i m_i P(z | s_i, y_i) [y_i = y]: rows of true class z with label y."""
-    rows = multiplicity[:, None] * probability
-    return np.stack([to_host(rows[labels == y].sum(axis=0)) for y in range(n_classes)], axis=1)
+    return to_host(sum_by_group(multiplicity[:, None] * probability, labels, n_classes)).T
 
 
 def noise_rates(joint: Array) -> Array:
