@@ -410,13 +410,11 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         self.C_ = np.array([1.0 / ridge.penalty for ridge in members.ridges])
 
     def _fit_decision(self, scores, rows, rate, N, link):
-        """Fit the probabilities, and choose where to cut them.
-
-        Probabilities are fitted under the common noise rate alone: in a table with right labels a
-        small class's own rate, taken from few rows, moves them further than it mends.
-        """
+        """Fit the probabilities, and choose where to cut them."""
         multiplicity, n_classes = rows.weight, len(self.classes_)
         Z = posterior(link.probability(scores), rows.labels, N)
+        # Under the common noise rate alone: in a table with right labels a small class's own rate,
+        # taken from few rows, moves probabilities further than it mends.
         N = even_noise(np.full(n_classes, rate))
         link = fit_link(scores, rows.labels, multiplicity, N)
         if n_classes == 2:
@@ -544,20 +542,15 @@ class Judged(NamedTuple):
 
 def rows_judged(rows, n_classes, seed):
     """Return the rows that noise, link and cuts are estimated from."""
-    X, labels, weight = rows
-    some = draw_keyed(X, labels, weight, n_classes, seed, MOST_JUDGED, MOST_EXACT)
+    some = draw_keyed(*rows, n_classes, seed, MOST_JUDGED, MOST_EXACT)
     if some is None:
         return Judged(slice(None), to_host(rows.labels), to_host(rows.multiplicity))
     return Judged(*map(to_host, (some.places, rows.labels[some.places], some.weight)))
 
 
 def p_of_no_signal(scores, judged, group):
-    """Return the p-value of the columns knowing nothing about the labels, from left-out scores.
-
-    Equal rows are one row: (Σw)²/Σw² is how many of the distinct rows the weights are worth. Of
-    ``MOST_UNTESTED`` or fewer 0 is returned.
-    """
-    weight = np.bincount(group[judged.places], judged.weight)
+    """Return the p-value of the columns knowing nothing, 0 of MOST_UNTESTED rows or fewer."""
+    weight = np.bincount(group[judged.places], judged.weight)  # equal rows are one row
     n_rows = weight.sum() ** 2 / (weight @ weight)
     if n_rows <= MOST_UNTESTED:
         return 0.0
@@ -581,10 +574,7 @@ def _blocks(scores):
 
 
 class LeftOutScores:
-    """The members of :class:`NoiseRobustRVFLClassifier` on some rows, to be fitted again and again.
-
-    Every score is that of members which have not seen the row, nor a row equal to it.
-    """
+    """The members on some rows, to be fitted again and again: scores are of those left out."""
 
     def __init__(self, X, weight, random_state):
         self._mean, self._scale = column_scales(X, weight)
@@ -599,10 +589,7 @@ class LeftOutScores:
         return fit_with_equal_classes(self._ensemble, self._weight, Z, weights)[1]
 
     def of_numbers(self, values, weight):
-        """Return predictions of a number, (n,), fitted with these weights, and the model itself.
-
-        The model is a function that predicts the number of any rows.
-        """
+        """Return left-out predictions of a number, (n,), and a function that predicts any rows."""
         distinct, drawn = self._ensemble.distinct, self._ensemble.drawn
         merged, targets = distinct.merge(weight, values[:, None])
         members = fit_members(self._ensemble, targets, merged, float(weight.sum()))

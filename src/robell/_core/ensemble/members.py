@@ -126,10 +126,7 @@ def draw_members(
 
 
 def designs_of(X: Any, drawn: Drawn) -> list[RowBlocks]:
-    """Return the columns of the four ridges, a block of rows at a time.
-
-    Where rows are many, and arrays, those that are made are in single precision.
-    """
+    """Return the columns of the four ridges; of many rows, arrays, in single precision."""
     tensors, n_columns = is_tensor(X), X.shape[1]
     n_nodes = len(drawn.hidden_bias) // len(ACTIVATIONS)
     single = len(X) > MOST_EXACT and not tensors
@@ -162,11 +159,7 @@ def designs_of(X: Any, drawn: Drawn) -> list[RowBlocks]:
 def fit_members(
     ensemble: Ensemble, targets: Any, weight: Any, total: float, threads: Threads = NO_THREADS
 ) -> Members:
-    """Fit every member to the same targets, soft or not; ``total`` is the number of rows given.
-
-    Members are shared out to the threads whole: threads that share the blocks of one member wait
-    for Python's lock, and for each other, more often than they compute.
-    """
+    """Fit every member to the same targets, soft or not; ``total`` is the number of rows given."""
     X, _, drawn, designs = ensemble
 
     def fit(k: int) -> Any:
@@ -175,7 +168,8 @@ def fit_members(
         basis = drawn.kernel.whitening if k == KERNEL else None
         return fit_centred_ridge(designs[k], targets, weight, PENALTIES * total, basis)
 
-    # The longest first: the kernel takes as long as all others.
+    # Whole members for each thread: those that share the blocks of one wait for Python's lock, and
+    # for each other. The longest first: the kernel takes as long as all others.
     relu, sin, linear = 0, 1, 3
     order = KERNEL, TREES, relu, sin, linear
     found = dict(zip(order, threads.map(fit, order), strict=True))
@@ -192,10 +186,7 @@ def fit_with_equal_classes(
     member_weights: Array,
     threads: Threads = NO_THREADS,
 ) -> tuple[Members, Array]:
-    """Fit every member, classes weighted equally; return them and the left-out mean scores.
-
-    Targets, (n, K), and scores are arrays, those of all rows.
-    """
+    """Fit every member, classes weighted equally; return them and left-out scores of all rows."""
     X, distinct, *_ = ensemble
     total, n_classes = float(multiplicity.sum()), targets.shape[1]
     weights, targets = _with_equal_classes(distinct, multiplicity, targets)
@@ -259,13 +250,10 @@ def as_network(members: Members, drawn: Drawn, weights: Array) -> Network:
 
 
 def network_scores(X: Any, drawn: Drawn, network: Network) -> Any:
-    """Score standardised rows; about ``ROWS_SCORED`` at a time are best.
-
-    Columns are made for fewer rows than trees are asked for: the first must stay in cache, the
-    second have much to do at a time.
-    """
+    """Score standardised rows; about ``ROWS_SCORED`` at a time are best."""
     scores = forest_scores(X, network.forest) + network.intercept
     n_columns, n_nodes = X.shape[1], len(drawn.hidden_bias) // len(ACTIVATIONS)
+    # Columns are made for fewer rows than trees are asked for: they must stay in cache.
     step = rows_per_block(max(n_columns, n_nodes, len(network.landmark_weights)), is_tensor(X))
     starts = n_columns + n_nodes * np.arange(len(ACTIVATIONS) + 1)
     for rows in (slice(start, start + step) for start in range(0, len(X), step)):
@@ -301,10 +289,7 @@ class KernelLayer(NamedTuple):
 def fit_kernel_layer(
     X: Any, n_landmarks: int, seed: int, columns: Places | None = None
 ) -> KernelLayer:
-    """Make the layer from rows X, all different, in an order of their own; columns standardised.
-
-    Distances are those of some columns, or of all.
-    """
+    """Make the layer from distinct standardised rows; distances are of some columns, or of all."""
     xp, drawn = namespace(X), np.random.default_rng(seed).permutation(len(X))[:n_landmarks]
     landmarks = X[beside(np.sort(drawn), X)]
     columns = beside(np.arange(X.shape[1]) if columns is None else columns, X)
@@ -316,17 +301,12 @@ def fit_kernel_layer(
 
 
 def radial(X: Any, landmarks: Any, width: float) -> Any:
-    """Return exp(-|x - l|²/width), (n, m).
-
-    One product gives the exponents: 2 x·l - |x|² - |l|² = [x |x|² 1]·[2l -1 -|l|²].
-    """
+    """Return exp(-|x - l|²/width), (n, m)."""
     xp = namespace(X)
+    # One product gives the exponents: 2 x·l - |x|² - |l|² = [x |x|² 1]·[2l -1 -|l|²].
     of_rows = xp.hstack([X, row_squares(X)[:, None], xp.ones_like(X[:, :1])])
-    of_landmarks = [
-        2.0 * landmarks,
-        -xp.ones_like(landmarks[:, :1]),
-        -row_squares(landmarks)[:, None],
-    ]
-    exponent = of_rows @ (xp.hstack(of_landmarks).T / width)
+    squares = row_squares(landmarks)[:, None]
+    of_landmarks = xp.hstack([2.0 * landmarks, -xp.ones_like(squares), -squares])
+    exponent = of_rows @ (of_landmarks.T / width)
     xp.clip(exponent, None, 0.0, out=exponent)
     return xp.exp(exponent, out=exponent)

@@ -74,15 +74,12 @@ class Forest(NamedTuple):
 
 
 class Planted(NamedTuple):
-    """What trees are grown from, drawn without looking at targets: the same however often they are.
-
-    ``rng`` is what directions of the targets are drawn from, which depend on how many there are.
-    """
+    """What trees are grown from, drawn without looking at targets."""
 
     bags: Any  # (T, m): the rows of each tree, in order
     drawn: Splits  # (T, D, splits)
     right: Any  # (T, D, splits, m): which rows of the bag lie to the right of the split
-    rng: np.random.Generator
+    rng: np.random.Generator  # of the directions of the targets, which may be many or few
 
 
 class Cuts(NamedTuple):
@@ -106,10 +103,7 @@ def find_cuts(X: Array) -> Cuts:
 
 
 def draw_splits(cuts: Cuts, shape: tuple[int, ...], rng: np.random.Generator) -> Splits:
-    """Draw columns, and of each a place between two values, likelier where more rows lie.
-
-    Constant columns are never drawn; of a table without any other nothing is split.
-    """
+    """Draw columns, none constant, and places between two values, likelier where more rows lie."""
     usable = np.flatnonzero(cuts.first)
     if not len(usable):
         return Splits(np.zeros(shape, np.intp), np.full(shape, NO_SPLIT))
@@ -176,11 +170,7 @@ def forest_scores(X: Any, forest: Forest) -> Any:
 
 
 def plant_forest(X: Any, seed: int) -> Planted:
-    """Draw what trees are grown from.
-
-    X are rows that all differ, in an order of their own: with the same seed the same rows are
-    drawn, however they were given.
-    """
+    """Draw what trees are grown from, for distinct rows in an order of their own."""
     xp, rng, n = namespace(X), np.random.default_rng(seed), len(X)
     size = min(MOST_ROWS, max(1, n // 2))
     bags = np.stack([rng.choice(n, size, replace=False, shuffle=False) for _ in range(N_TREES)])

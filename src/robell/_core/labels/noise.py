@@ -71,13 +71,10 @@ def other_shares(margin: Array, wrong: Array, weight: Array, sizes: Array) -> tu
 
 
 def anchor_rate(margin: Array, wrong: Array, weight: Array, sizes: Array) -> float:
-    """Return the smallest share of other labels among the most certain rows of a class.
-
-    To the share in each group of rows half a standard error is added, since small groups have few
-    by luck more often; the smallest of these counts.
-    """
+    """Return the smallest share of other labels among the most certain rows of a class."""
     rate, size = other_shares(margin, wrong, weight, sizes)
-    # never less than the error of a share seen as one half of one row in `size`
+    # Half a standard error is added, since small groups have few by luck more often; it is never
+    # less than that of a share seen as one half of one row in `size`.
     error = np.sqrt(np.maximum(rate * (1.0 - rate), 0.25 / size) / size)
     return min(float((rate + 0.5 * error).min()), LARGEST_RATE)
 
