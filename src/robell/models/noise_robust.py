@@ -39,24 +39,8 @@ from robell._core.ensemble.members import (
 )
 from robell._core.ensemble.screen import telling_columns
 from robell._core.ensemble.trees import Forest, Splits
-from robell._core.labels.cuts import (
-    AWAY,
-    SAME,
-    cut_for_share,
-    predicted_share,
-)
+from robell._core.labels import cuts, noise
 from robell._core.labels.link import fit_link, fit_slope, posterior
-from robell._core.labels.noise import (
-    LEVEL,
-    common_rate,
-    even_noise,
-    joint_matrix,
-    noise_matrix,
-    noise_rates,
-    separations,
-    signal,
-    wrong_share,
-)
 from robell._core.layers.features import column_scales, rows_per_block
 from robell._core.membership.samples import MOST_SAMPLED, as_count, draw_keyed, find_keys
 from robell._core.ridge.loo import MOST_EXACT
@@ -337,7 +321,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray) and name != "classes_":
                 setattr(self, name, beside(value, given.X))
-        if p_value >= LEVEL:
+        if p_value >= noise.LEVEL:
             warnings.warn(
                 "nothing shows that this model is better than guessing: rows left out rank the "
                 f"labels given no better than chance (p = {p_value:.2f}). The columns say too "
@@ -368,8 +352,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         members, scores = fit(given, weights)
         moves = moves_of_constant(ensemble.distinct, multiplicity, given)
         p_value = p_of_no_signal(scores - moves, judged, ensemble.distinct.group)
-        rate = common_rate(scores[places], *known)
-        N = noise_matrix(scores[places], *known, rate)
+        rate = noise.common_rate(scores[places], *known)
+        N = noise.noise_matrix(scores[places], *known, rate)
         link = fit_slope(scores[places], *known, N)
         cleaning = min(1.0, rate / FULL_CLEANING_RATE)
         for _ in range(int(self.n_rounds)):
@@ -415,18 +399,18 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         Z = posterior(link.probability(scores), rows.labels, N)
         # Under the common noise rate alone: in a table with right labels a small class's own rate,
         # taken from few rows, moves probabilities further than it mends.
-        N = even_noise(np.full(n_classes, rate))
+        N = noise.even_noise(np.full(n_classes, rate))
         link = fit_link(scores, rows.labels, multiplicity, N)
         if n_classes == 2:
             cleaning = min(1.0, rate / FULL_CLEANING_RATE)
-            share = predicted_share(scores, Z, multiplicity, cleaning)
-            cut = cut_for_share(scores[:, 1] - scores[:, 0], multiplicity, share)
+            share = cuts.predicted_share(scores, Z, multiplicity, cleaning)
+            cut = cuts.cut_for_share(scores[:, 1] - scores[:, 0], multiplicity, share)
             odds = np.clip(link.logits(np.array([[0.0, cut]])), -LARGEST_ODDS, LARGEST_ODDS)
             thresholds = softmax_of_rows(odds)[0]
         else:
             thresholds = link.shares.copy()
-            if (np.ptp(scores, axis=0) <= SAME).all():  # nothing tells rows apart: the likeliest
-                thresholds[thresholds.argmax()] *= 1.0 - AWAY
+            if (np.ptp(scores, axis=0) <= cuts.SAME).all():  # nothing tells rows apart
+                thresholds[thresholds.argmax()] *= 1.0 - cuts.AWAY  # the likeliest class
         if self.probability == "balanced":
             link = link._replace(offsets=link.offsets - np.log(thresholds))
             thresholds = np.full(n_classes, 1.0 / n_classes)
@@ -443,14 +427,14 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         def of_rows(some):
             P, place = Z[some], rows.labels[some]
             n_suspects = int((P.argmax(1) != place).sum())
-            joint = joint_matrix(P, place, rows.multiplicity[some], n_classes)
+            joint = noise.joint_matrix(P, place, rows.multiplicity[some], n_classes)
             return (P * one_hot(place, n_classes)).sum(1), n_suspects, joint
 
         parts, suspects, joints = zip(*threads.map(of_rows, _blocks(scores)), strict=True)
         quality, joint = namespace(Z).concatenate(parts), sum(joints)
         self.n_suspects_ = sum(suspects)
-        self.noise_matrix_ = noise_rates(joint)
-        self.noise_rate_ = wrong_share(joint)
+        self.noise_matrix_ = noise.noise_rates(joint)
+        self.noise_rate_ = noise.wrong_share(joint)
         self.class_prior_ = joint.sum(axis=1) / joint.sum()
         if len(given.present) < len(given.X):
             present = beside(given.present, rows.X)
@@ -554,8 +538,8 @@ def p_of_no_signal(scores, judged, group):
     n_rows = weight.sum() ** 2 / (weight @ weight)
     if n_rows <= MOST_UNTESTED:
         return 0.0
-    areas, errors = separations(scores[judged.places], judged.labels, judged.weight, n_rows)
-    return signal(float((areas.mean() - 0.5) / errors.mean()))
+    areas, errors = noise.separations(scores[judged.places], judged.labels, judged.weight, n_rows)
+    return noise.signal(float((areas.mean() - 0.5) / errors.mean()))
 
 
 def posterior_of(scores, labels, N, link, threads=NO_THREADS):
