@@ -526,7 +526,8 @@ class Judged(NamedTuple):
 
 def rows_judged(rows, n_classes, seed):
     """Return the rows that noise, link and cuts are estimated from."""
-    some = draw_keyed(*rows, n_classes, seed, MOST_JUDGED, MOST_EXACT)
+    X, labels, weight = rows
+    some = draw_keyed(X, labels, weight, n_classes, seed, MOST_JUDGED, MOST_EXACT)
     if some is None:
         return Judged(slice(None), to_host(rows.labels), to_host(rows.multiplicity))
     return Judged(*map(to_host, (some.places, rows.labels[some.places], some.weight)))
