@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from robell import NoiseRobustRVFLClassifier, RVFLClassifier
 from robell._core.ensemble import members
+from robell._core.labels import cuts, noise
 from robell._core.ridge import loo as loo_path
 from robell.comparison.study import gather
 from robell.models import noise_robust
@@ -195,9 +196,9 @@ def staged():
         (loo_path, "_eigenbasis", "Gram matrix, eigenvectors"),
         (noise_robust, "fit_slope", "link"),
         (noise_robust, "fit_link", "link"),
-        (noise_robust, "common_rate", "noise rates, decision"),
-        (noise_robust, "noise_matrix", "noise rates, decision"),
-        (noise_robust, "predicted_share", "noise rates, decision"),
+        (noise, "common_rate", "noise rates, decision"),
+        (noise, "noise_matrix", "noise rates, decision"),
+        (cuts, "predicted_share", "noise rates, decision"),
     ]
     with ExitStack() as patches:
         for module, name, stage in stages:

@@ -41,7 +41,7 @@ VARIANTS = {
     "80 trees": changed((trees, "N_TREES", 80)),
     "trees of depth 8": changed((trees, "DEPTH", 8)),
     "24 splits drawn": changed((trees, "SPLITS_DRAWN", 24)),
-    "one noise rate": changed((noise_robust, "noise_matrix", own_rates)),
+    "one noise rate": changed((rates, "noise_matrix", own_rates)),
     "link converged": changed((link, "LAST_EM_STEPS", 200)),
     "one slope": changed((link, "FULL_ROUNDS", 0)),
     "cut: fixed part of prior": changed((cuts, "CLEAN_PRIOR_SHARE", cuts.PRIOR_SHARE)),

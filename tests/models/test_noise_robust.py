@@ -59,6 +59,7 @@ from robell._core.labels.cuts import CLEAN_PRIOR_SHARE, PRIOR_SHARE
 from robell._core.labels.link import EM_STEPS, EM_TOLERANCE, LAST_EM_STEPS, PRIOR
 from robell._core.labels.noise import (
     ANCHOR_SHARES,
+    DOUBTED_ROWS,
     FEWEST_ANCHORS,
     LARGEST_OWN_RATE,
     LARGEST_RATE,
@@ -183,16 +184,23 @@ def twin_fit(designs, t, weights, tree_seed):
     return fitted + weights[3] * forest_scores(designs[-1], forest)[:, 0], left_out_mean
 
 
-def twin_anchor_rate(certainty, wrong, sizes, largest):
+def twin_other_shares(certainty, wrong, sizes):
+    """Return the size of each group of the most certain rows, and its share of other labels."""
     order = sorted(range(len(certainty)), key=lambda i: -certainty[i])
-    rates = [largest]
+    found = []
     for size in sizes:
         size = min(max(size, FEWEST_ANCHORS), len(order))
         whole = int(size)
         count = sum(wrong[i] for i in order[:whole])
         if whole < size:
             count += (size - whole) * wrong[order[whole]]
-        rate = count / size
+        found.append((size, count / size))
+    return found
+
+
+def twin_anchor_rate(certainty, wrong, sizes):
+    rates = [LARGEST_RATE]
+    for size, rate in twin_other_shares(certainty, wrong, sizes):
         rates.append(rate + 0.5 * np.sqrt(max(rate * (1 - rate), 0.25 / size) / size))
     return min(rates)
 
@@ -201,10 +209,7 @@ def twin_noise(scores, labels):
     """Return the common rate, and P(label | class) of both classes."""
     n = len(labels)
     lead = {1: 2 * scores - 1, 0: 1 - 2 * scores}  # the second class's score less the first's
-    rates = [
-        twin_anchor_rate(lead[c], labels != c, [s * n for s in ANCHOR_SHARES], LARGEST_RATE)
-        for c in (0, 1)
-    ]
+    rates = [twin_anchor_rate(lead[c], labels != c, [s * n for s in ANCHOR_SHARES]) for c in (0, 1)]
     for c in (0, 1):
         p = (labels == c).mean()
         rates.append(p * (1 - SMALLEST_REMAINDER) / (1 - 2 * SMALLEST_REMAINDER * p))
@@ -212,10 +217,22 @@ def twin_noise(scores, labels):
     own = [rate, rate]
     for c in (0, 1):
         if (labels == c).sum() < (labels != c).sum():
-            sizes = [s * (labels == c).sum() for s in OWN_SHARES]
-            anchors = twin_anchor_rate(lead[c], labels != c, sizes, LARGEST_OWN_RATE)
-            many = twin_anchor_rate(lead[c], labels != c, [0.75 * (labels == c).sum()], 1.0)
-            own[c] = max(rate, rate + min(1, anchors / many) * (anchors - rate))
+            rows = (labels == c).sum()
+            groups = [
+                (size, (size * share + 0.5) / (size + 1))
+                for size, share in twin_other_shares(
+                    lead[c], labels != c, [s * rows for s in OWN_SHARES]
+                )
+            ]
+            most, o = groups[-1]
+            z = [0.0]
+            for size, p in groups[:-1]:
+                if size < most:
+                    z.append((o - p) / np.sqrt(o * (1 - o) * (1 / size - 1 / most)))
+            even = np.exp(-0.5 * max(max(z) - 1, 0) ** 2)
+            smallest = min(p for _, p in groups)
+            seen = min(even * o + (1 - even) * smallest**2 / o, LARGEST_OWN_RATE)
+            own[c] = max(rate, rate + rows / (rows + DOUBTED_ROWS) * (seen - rate))
     return rate, np.array([[1 - own[0], own[0]], [own[1], 1 - own[1]]])
 
 

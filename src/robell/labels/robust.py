@@ -267,14 +267,10 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
         return self
 
     def _fitted(self, X, y, Z, multiplicity, rows, params, rng):
-        """Return a clone fitted to copies of some rows, one a class, as probable as the class.
-
-        A copy of row i with class k has the weight m_i Z_ik / Σ_j m_j Z_jk, times what makes the
-        weights add up to those of the rows. A classifier that takes no weights gets as many copies
-        as there are rows, drawn evenly along the sum of the weights.
-        """
+        """Return a clone fitted to copies of some rows, one a class, as probable as the class."""
         Z, weight = Z[rows], multiplicity[rows]
         places, codes = _likeliest(Z)
+        # m_i Z_ik / Σ_j m_j Z_jk, times what makes the weights add up to those of the rows
         copies = weight[places] * Z[places, codes]
         copies /= np.bincount(codes, copies, Z.shape[1])[codes]
         copies *= weight.sum() / copies.sum()
@@ -294,6 +290,7 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
         else:
             if not np.isin(multiplicity, (0.0, 1.0)).all():
                 raise ValueError(f"{type(last).__name__} takes no sample_weight")
+            # as many copies as there are rows, drawn evenly along the sum of the weights
             steps = (np.arange(len(rows)) + rng.random()) / len(rows)
             drawn = np.searchsorted(np.cumsum(copies)[:-1] / copies.sum(), steps)
             places, codes = places[drawn], codes[drawn]
@@ -473,11 +470,7 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
 
 
 def as_numbers(X, y, multiplicity):
-    """Return a table of finite numbers as it is, any other as TableEncoder makes it.
-
-    The encoder learns from the rows of positive multiplicity, each of them once. What it makes is
-    rounded: means over rows in another order differ in the last digit, and with it halves of rows.
-    """
+    """Return a table of finite numbers as it is, any other as TableEncoder makes it."""
     try:
         columns = np.asarray(X, np.float64)
     except (TypeError, ValueError):
@@ -485,11 +478,13 @@ def as_numbers(X, y, multiplicity):
     if columns is not None and columns.ndim == 2 and not np.isnan(columns).any():
         return columns
     check_consistent_length(X, y)
-    if issparse(X) or multiplicity.all():  # sparse tables are refused
-        return np.round(TableEncoder().fit_transform(X, y), ENCODED_DIGITS)
-    present = np.flatnonzero(multiplicity)
-    encoder = TableEncoder().fit(rows_of(X, present), y[present])
-    return np.round(encoder.transform(X), ENCODED_DIGITS)
+    encoder, present = TableEncoder(), np.flatnonzero(multiplicity)
+    if issparse(X) or len(present) == len(y):  # sparse tables are refused
+        encoded = encoder.fit_transform(X, y)
+    else:
+        encoded = encoder.fit(rows_of(X, present), y[present]).transform(X)
+    # Means over rows in another order differ in the last digit, and with it halves of rows.
+    return np.round(encoded, ENCODED_DIGITS)
 
 
 def _likeliest(Z):
@@ -517,16 +512,13 @@ def _best_slope(scores, offsets, likelihood, weight):
 
 
 def _scores(model, X):
-    """Return one score a class: logarithms of the probabilities, or else the decision function.
-
-    The largest of a row is 0, so that classes that share it are equal under every slope, to the
-    last bit: votes of trees and neighbours often tie.
-    """
+    """Return one score a class: logarithms of the probabilities, or else the decision function."""
     require_scores(model)
     if hasattr(model, "predict_proba"):
         scores = np.log(np.asarray(model.predict_proba(X), np.float64) + ADDED)
     else:
         scores = class_scores(model, X)
+    # Classes that share the largest are equal under every slope, to the last bit: votes often tie.
     return scores - scores.max(axis=1, keepdims=True)
 
 

@@ -30,7 +30,6 @@ from robell._core.ensemble.members import (
     Network,
     as_network,
     both_classes,
-    designs_of,
     draw_members,
     fit_members,
     fit_with_equal_classes,
@@ -39,24 +38,8 @@ from robell._core.ensemble.members import (
 )
 from robell._core.ensemble.screen import telling_columns
 from robell._core.ensemble.trees import Forest, Splits
-from robell._core.labels.cuts import (
-    AWAY,
-    SAME,
-    cut_for_share,
-    predicted_share,
-)
+from robell._core.labels import cuts, noise
 from robell._core.labels.link import fit_link, fit_slope, posterior
-from robell._core.labels.noise import (
-    LEVEL,
-    common_rate,
-    even_noise,
-    joint_matrix,
-    noise_matrix,
-    noise_rates,
-    separations,
-    signal,
-    wrong_share,
-)
 from robell._core.layers.features import column_scales, rows_per_block
 from robell._core.membership.samples import MOST_SAMPLED, as_count, draw_keyed, find_keys
 from robell._core.ridge.loo import MOST_EXACT
@@ -335,7 +318,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray) and name != "classes_":
                 setattr(self, name, beside(value, given.X))
-        if p_value >= LEVEL:
+        if p_value >= noise.LEVEL:
             warnings.warn(
                 "nothing shows that this model is better than guessing: rows left out rank the "
                 f"labels given no better than chance (p = {p_value:.2f}). The columns say too "
@@ -355,9 +338,35 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     def _fit_rounds(self, rows, seed, threads):
         """Fit, clean the targets, fit again; return scores, noise, link and p-value."""
         judged = threads.start(rows_judged, rows, len(self.classes_), seed)
-        X, labels, multiplicity = in_double_precision(rows.X), *map(to_host, rows[1:])
-        self.mean_, self.scale_ = column_scales(X, rows.multiplicity)
+        labels, multiplicity = to_host(rows.labels), to_host(rows.multiplicity)
         given = one_hot(labels, len(self.classes_))
+        ensemble = self._draw(rows, multiplicity, given, seed, threads)
+        fit = partial(fit_with_equal_classes, ensemble, multiplicity, threads=threads)
+        judged = judged()
+        places, known = judged.places, (judged.labels, judged.weight)
+
+        weights = WEIGHTS / WEIGHTS.sum()
+        members, scores = fit(given, weights)
+        moves = moves_of_constant(ensemble.distinct, multiplicity, given)
+        p_value = p_of_no_signal(scores - moves, judged, ensemble.distinct.group)
+        rate = noise.common_rate(scores[places], *known)
+        N = noise.noise_matrix(scores[places], *known, rate)
+        link = fit_slope(scores[places], *known, N)
+        cleaning = min(1.0, rate / FULL_CLEANING_RATE)
+        for _ in range(int(self.n_rounds)):
+            Z = posterior_of(scores, labels, N, link, threads)
+            weights = WEIGHTS * np.array([1.0, 1.0, 1.0, 1.0, cleaning])
+            weights /= weights.sum()
+            members, scores = fit(given + cleaning * (Z - given), weights)
+            link = fit_link(scores[places], *known, N)
+        self._store(ensemble.drawn, members, weights)
+        self._fit_decision(scores[places], judged, rate, N, link)
+        return scores, N, link, p_value
+
+    def _draw(self, rows, multiplicity, given, seed, threads):
+        """Set the scales of the columns; return the members, drawn, on the distinct rows."""
+        X = in_double_precision(rows.X)
+        self.mean_, self.scale_ = column_scales(X, rows.multiplicity)
         distinct = distinct_rows(self._standardise(X), threads)
         X = X[beside(distinct.first, X)]  # equal rows are left out together
         weight, shares = distinct.merge(multiplicity, given)
@@ -365,29 +374,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         self.mean_, self.scale_ = column_scales(X, beside(weight, X))
         X = self._standardise(X)
         columns = telling_columns(X, weight, shares)
-        drawn = draw_members(X, int(self.n_hidden), seed, columns)
-        designs = designs_of(X, drawn)
-        data = X, designs, drawn, distinct, multiplicity
-        fit_balanced = partial(fit_with_equal_classes, *data, threads=threads)
-        judged = judged()
-        places, known = judged.places, (judged.labels, judged.weight)
-        weights = WEIGHTS / WEIGHTS.sum()
-        members, scores = fit_balanced(given, weights)
-        moves = moves_of_constant(distinct, multiplicity, given)
-        p_value = p_of_no_signal(scores - moves, judged, distinct.group)
-        rate = common_rate(scores[places], *known)
-        N = noise_matrix(scores[places], *known, rate)
-        link = fit_slope(scores[places], *known, N)
-        cleaning = min(1.0, rate / FULL_CLEANING_RATE)
-        for _ in range(int(self.n_rounds)):
-            Z = posterior_of(scores, labels, N, link, threads)
-            weights = WEIGHTS * np.array([1.0, 1.0, 1.0, 1.0, cleaning])
-            weights /= weights.sum()
-            members, scores = fit_balanced(given + cleaning * (Z - given), weights)
-            link = fit_link(scores[places], *known, N)
-        self._store(drawn, members, weights)
-        self._fit_decision(scores[places], judged, rate, N, link)
-        return scores, N, link, p_value
+        return draw_members(X, distinct, int(self.n_hidden), seed, columns)
 
     def _store(self, drawn, members, weights):
         """Store the mean of the members as one model."""
@@ -404,25 +391,23 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         self.C_ = np.array([1.0 / ridge.penalty for ridge in members.ridges])
 
     def _fit_decision(self, scores, rows, rate, N, link):
-        """Fit the probabilities, and choose where to cut them.
-
-        Probabilities are fitted under the common noise rate alone: in a table with right labels a
-        small class's own rate, taken from few rows, moves them further than it mends.
-        """
+        """Fit the probabilities, and choose where to cut them."""
         multiplicity, n_classes = rows.weight, len(self.classes_)
         Z = posterior(link.probability(scores), rows.labels, N)
-        N = even_noise(np.full(n_classes, rate))
+        # Under the common noise rate alone: in a table with right labels a small class's own rate,
+        # taken from few rows, moves probabilities further than it mends.
+        N = noise.even_noise(np.full(n_classes, rate))
         link = fit_link(scores, rows.labels, multiplicity, N)
         if n_classes == 2:
             cleaning = min(1.0, rate / FULL_CLEANING_RATE)
-            share = predicted_share(scores, Z, multiplicity, cleaning)
-            cut = cut_for_share(scores[:, 1] - scores[:, 0], multiplicity, share)
+            share = cuts.predicted_share(scores, Z, multiplicity, cleaning)
+            cut = cuts.cut_for_share(scores[:, 1] - scores[:, 0], multiplicity, share)
             odds = np.clip(link.logits(np.array([[0.0, cut]])), -LARGEST_ODDS, LARGEST_ODDS)
             thresholds = softmax_of_rows(odds)[0]
         else:
             thresholds = link.shares.copy()
-            if (np.ptp(scores, axis=0) <= SAME).all():  # nothing tells rows apart: the likeliest
-                thresholds[thresholds.argmax()] *= 1.0 - AWAY
+            if (np.ptp(scores, axis=0) <= cuts.SAME).all():  # nothing tells rows apart
+                thresholds[thresholds.argmax()] *= 1.0 - cuts.AWAY  # the likeliest class
         if self.probability == "balanced":
             link = link._replace(offsets=link.offsets - np.log(thresholds))
             thresholds = np.full(n_classes, 1.0 / n_classes)
@@ -439,14 +424,14 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         def of_rows(some):
             P, place = Z[some], rows.labels[some]
             n_suspects = int((P.argmax(1) != place).sum())
-            joint = joint_matrix(P, place, rows.multiplicity[some], n_classes)
+            joint = noise.joint_matrix(P, place, rows.multiplicity[some], n_classes)
             return (P * one_hot(place, n_classes)).sum(1), n_suspects, joint
 
         parts, suspects, joints = zip(*threads.map(of_rows, _blocks(scores)), strict=True)
         quality, joint = namespace(Z).concatenate(parts), sum(joints)
         self.n_suspects_ = sum(suspects)
-        self.noise_matrix_ = noise_rates(joint)
-        self.noise_rate_ = wrong_share(joint)
+        self.noise_matrix_ = noise.noise_rates(joint)
+        self.noise_rate_ = noise.wrong_share(joint)
         self.class_prior_ = joint.sum(axis=1) / joint.sum()
         if len(given.present) < len(given.X):
             present = beside(given.present, rows.X)
@@ -546,17 +531,13 @@ def rows_judged(rows, n_classes, seed):
 
 
 def p_of_no_signal(scores, judged, group):
-    """Return the p-value of the columns knowing nothing about the labels, from left-out scores.
-
-    Equal rows are one row: (Σw)²/Σw² is how many of the distinct rows the weights are worth. Of
-    ``MOST_UNTESTED`` or fewer 0 is returned.
-    """
-    weight = np.bincount(group[judged.places], judged.weight)
+    """Return the p-value of the columns knowing nothing, 0 of MOST_UNTESTED rows or fewer."""
+    weight = np.bincount(group[judged.places], judged.weight)  # equal rows are one row
     n_rows = weight.sum() ** 2 / (weight @ weight)
     if n_rows <= MOST_UNTESTED:
         return 0.0
-    areas, errors = separations(scores[judged.places], judged.labels, judged.weight, n_rows)
-    return signal(float((areas.mean() - 0.5) / errors.mean()))
+    areas, errors = noise.separations(scores[judged.places], judged.labels, judged.weight, n_rows)
+    return noise.signal(float((areas.mean() - 0.5) / errors.mean()))
 
 
 def posterior_of(scores, labels, N, link, threads=NO_THREADS):
@@ -575,51 +556,35 @@ def _blocks(scores):
 
 
 class LeftOutScores:
-    """The members of :class:`NoiseRobustRVFLClassifier` on some rows, to be fitted again and again.
-
-    Every score is that of members which have not seen the row, nor a row equal to it.
-    """
+    """The members on some rows, to be fitted again and again: scores are of those left out."""
 
     def __init__(self, X, weight, random_state):
         self._mean, self._scale = column_scales(X, weight)
         X = (X - self._mean) / self._scale
-        self._weight, self._distinct = weight, distinct_rows(X)
-        self._X = X[self._distinct.first]
-        self._drawn = draw_members(self._X, N_HIDDEN, draw_seed(random_state))
-        self._designs = designs_of(self._X, self._drawn)
+        self._weight, distinct = weight, distinct_rows(X)
+        seed = draw_seed(random_state)
+        self._ensemble = draw_members(X[distinct.first], distinct, N_HIDDEN, seed)
 
     def of_classes(self, Z):
         """Return the scores of the classes, (n, K), fitted to probabilities Z of the classes."""
-        _, scores = fit_with_equal_classes(
-            self._X,
-            self._designs,
-            self._drawn,
-            self._distinct,
-            self._weight,
-            Z,
-            WEIGHTS / WEIGHTS.sum(),
-        )
-        return scores
+        weights = WEIGHTS / WEIGHTS.sum()
+        return fit_with_equal_classes(self._ensemble, self._weight, Z, weights)[1]
 
     def of_numbers(self, values, weight):
-        """Return predictions of a number, (n,), fitted with these weights, and the model itself.
-
-        The model is a function that predicts the number of any rows.
-        """
-        merged, targets = self._distinct.merge(weight, values[:, None])
-        members = fit_members(
-            self._X, self._designs, self._drawn, targets, merged, float(weight.sum())
-        )
+        """Return left-out predictions of a number, (n,), and a function that predicts any rows."""
+        distinct, drawn = self._ensemble.distinct, self._ensemble.drawn
+        merged, targets = distinct.merge(weight, values[:, None])
+        members = fit_members(self._ensemble, targets, merged, float(weight.sum()))
         weights = WEIGHTS / WEIGHTS.sum()
-        network = as_network(members, self._drawn, weights)
-        left_out = members.mean_scores(weights)[self._distinct.group, 0]
-        return np.asarray(left_out), lambda X: self._predict(X, network)
+        network = as_network(members, drawn, weights)
+        left_out = members.mean_scores(weights)[distinct.group, 0]
 
-    def _predict(self, X, network):
-        """Predict the number of rows, a block of them at a time."""
-        found = np.empty(len(X))
-        step = rows_per_block(len(network.coef) + len(network.landmark_weights))
-        for start in range(0, len(X), step):
-            block = (X[start : start + step] - self._mean) / self._scale
-            found[start : start + step] = network_scores(block, self._drawn, network)[:, 0]
-        return found
+        def predict(X):
+            found = np.empty(len(X))
+            step = rows_per_block(len(network.coef) + len(network.landmark_weights))
+            for start in range(0, len(X), step):
+                block = (X[start : start + step] - self._mean) / self._scale
+                found[start : start + step] = network_scores(block, drawn, network)[:, 0]
+            return found
+
+        return np.asarray(left_out), predict

@@ -111,11 +111,12 @@ def test_points_asked_for_are_the_best_of_all(seed, n_rows, wanted, cost):
     costs = [cost * prior * (1 - r) + (s - prior * r) for s, r in zip(share, recall)]
     assert costs[Rule("cost", None, cost, 1.0).point(points)] == pytest.approx(min(costs))
     place = Rule("precision", wanted).point(points)
-    assert precision[place] >= wanted - 1e-9
-    assert recall[place] == max(recall[precision >= wanted * (1 - 1e-12)])
+    enough = wanted * (1 - 1e-12)
+    assert precision[place] >= enough
+    assert recall[place] == max(recall[precision >= enough])
     place = Rule("recall", wanted).point(points)
     assert recall[place] >= wanted - 1e-9
-    assert share[place] == min(share[recall >= wanted * (1 - 1e-12)])
+    assert share[place] == min(share[recall >= enough])
     place = Rule("budget", wanted).point(points)
     assert share[place] <= wanted + 1e-9
     assert share[place] == max(share[share <= wanted * (1 + 1e-12)])

@@ -48,6 +48,7 @@ from robell._tools.threads import NO_THREADS, Threads
 Array = NDArray[np.float64]
 
 ACTIVATIONS = ("relu", "sin")
+KERNEL, TREES = 2, 4  # places of designs, and of what has none
 INPUTS_PER_NODE = 2  # of a table's columns few act together: such nodes beat dense ones
 WEIGHT_SCALE = 4.0
 BITS = 40  # of weights and targets
@@ -76,6 +77,15 @@ class Drawn(NamedTuple):
         return sine_in_place(Z) if ACTIVATIONS[k] == "sin" else namespace(Z).clip(Z, 0.0, None)
 
 
+class Ensemble(NamedTuple):
+    """The members on some rows, not yet fitted: all that does not depend on targets."""
+
+    X: Any  # distinct standardised rows, in an order of their own
+    distinct: Twins  # which of all rows they are
+    drawn: Drawn
+    designs: list[RowBlocks]  # columns of the four ridges
+
+
 class Members(NamedTuple):
     """The members, fitted, and the left-out scores of each, (5, n, K)."""
 
@@ -97,31 +107,26 @@ class Network(NamedTuple):
     forest: Forest  # its values and mean already weighted
 
 
-def draw_members(X: Any, n_hidden: int, seed: int, columns: Places | None = None) -> Drawn:
-    """Draw all that is drawn, without looking at labels, for distinct rows X.
-
-    The kernel looks at some of the columns, or at all.
-    """
+def draw_members(
+    X: Any, distinct: Twins, n_hidden: int, seed: int, columns: Places | None = None
+) -> Ensemble:
+    """Draw all that is drawn, without looking at labels; the kernel sees some columns, or all."""
     *of_layers, of_kernel, of_trees = np.random.SeedSequence(seed).generate_state(
         len(ACTIVATIONS) + 2
     )
-    layers = [
-        draw_sparse_layer(X.shape[1], n_hidden, INPUTS_PER_NODE, WEIGHT_SCALE, child)
-        for child in of_layers
-    ]
-    return Drawn(
+    n_columns, inputs = X.shape[1], (INPUTS_PER_NODE, WEIGHT_SCALE)
+    layers = [draw_sparse_layer(n_columns, n_hidden, *inputs, child) for child in of_layers]
+    drawn = Drawn(
         beside(np.hstack([weights for weights, _ in layers]), X),
         beside(np.concatenate([bias for _, bias in layers]), X),
         fit_kernel_layer(X, N_LANDMARKS, int(of_kernel), columns),
         plant_forest(X, int(of_trees)),
     )
+    return Ensemble(X, distinct, drawn, designs_of(X, drawn))
 
 
 def designs_of(X: Any, drawn: Drawn) -> list[RowBlocks]:
-    """Return the columns of the four ridges, a block of rows at a time.
-
-    Where rows are many, and arrays, those that are made are in single precision.
-    """
+    """Return the columns of the four ridges; of many rows, arrays, in single precision."""
     tensors, n_columns = is_tensor(X), X.shape[1]
     n_nodes = len(drawn.hidden_bias) // len(ACTIVATIONS)
     single = len(X) > MOST_EXACT and not tensors
@@ -152,54 +157,43 @@ def designs_of(X: Any, drawn: Drawn) -> list[RowBlocks]:
 
 
 def fit_members(
-    X: Any,
-    designs: list[RowBlocks],
-    drawn: Drawn,
-    targets: Any,
-    weight: Any,
-    total: float,
-    threads: Threads = NO_THREADS,
+    ensemble: Ensemble, targets: Any, weight: Any, total: float, threads: Threads = NO_THREADS
 ) -> Members:
-    """Fit every member to the same targets, soft or not; ``total`` is the number of rows given.
+    """Fit every member to the same targets, soft or not; ``total`` is the number of rows given."""
+    X, _, drawn, designs = ensemble
 
-    Members are shared out to the threads whole: threads that share the blocks of one member wait
-    for Python's lock, and for each other, more often than they compute.
-    """
-    bases = None, None, drawn.kernel.whitening, None
-    tasks: list[Callable[[], Any]] = [
-        partial(fit_centred_ridge, design, targets, weight, PENALTIES * total, basis)
-        for design, basis in zip(designs, bases, strict=True)
-    ]
-    tasks.append(partial(grow_forest, X, targets, weight, drawn.trees))
-    # The longest first: the kernel takes as long as all others.
-    order = 2, 4, 0, 1, 3
-    found = dict(zip(order, threads.map(lambda k: tasks[k](), order), strict=True))
-    ridges, (forest, of_trees) = [found[k] for k in range(4)], found[4]
-    *nonlinear, linear = (ridge.loo_scores for ridge in ridges)
-    return Members(ridges, forest, namespace(X).stack([*nonlinear, of_trees, linear]))
+    def fit(k: int) -> Any:
+        if k == TREES:
+            return grow_forest(X, targets, weight, drawn.trees)
+        basis = drawn.kernel.whitening if k == KERNEL else None
+        return fit_centred_ridge(designs[k], targets, weight, PENALTIES * total, basis)
+
+    # Whole members for each thread: those that share the blocks of one wait for Python's lock, and
+    # for each other. The longest first: the kernel takes as long as all others.
+    relu, sin, linear = 0, 1, 3
+    order = KERNEL, TREES, relu, sin, linear
+    found = dict(zip(order, threads.map(fit, order), strict=True))
+    forest, of_trees = found.pop(TREES)
+    ridges = [found[k] for k in sorted(found)]
+    *nonlinear, of_linear = (ridge.loo_scores for ridge in ridges)
+    return Members(ridges, forest, namespace(X).stack([*nonlinear, of_trees, of_linear]))
 
 
 def fit_with_equal_classes(
-    X: Any,
-    designs: list[RowBlocks],
-    drawn: Drawn,
-    distinct: Twins,
+    ensemble: Ensemble,
     multiplicity: Array,
     targets: Array,
     member_weights: Array,
     threads: Threads = NO_THREADS,
 ) -> tuple[Members, Array]:
-    """Fit every member, classes weighted equally; return them and the left-out mean scores.
-
-    ``distinct`` are the groups of equal rows, of which X has one each. Targets, (n, K), and scores
-    are arrays, those of all rows.
-    """
+    """Fit every member, classes weighted equally; return them and left-out scores of all rows."""
+    X, distinct, *_ = ensemble
     total, n_classes = float(multiplicity.sum()), targets.shape[1]
     weights, targets = _with_equal_classes(distinct, multiplicity, targets)
     # The scores of two classes add up to one: one of them is enough.
     first = 1 if n_classes == 2 else 0
     targets, weights = beside(targets[:, first:], X), beside(weights, X)
-    members = fit_members(X, designs, drawn, targets, weights, total, threads)
+    members = fit_members(ensemble, targets, weights, total, threads)
     scores = to_host(members.mean_scores(member_weights))[distinct.group]
     return members, both_classes(scores, first, 1.0)
 
@@ -213,14 +207,10 @@ def _with_equal_classes(
     own score would magnify them, and a row repeated would not be a weight.
     """
     share = targets.shape[1] * class_shares(targets, multiplicity)
-    weights, merged = distinct.merge(multiplicity * (targets @ (1.0 / share)), targets)
-    return _first_bits(weights), _first_bits(merged)
-
-
-def _first_bits(values: Array) -> Array:
-    """Return numbers rounded to their first ``BITS`` bits."""
-    mantissa, exponent = np.frexp(values)
-    return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, BITS)), exponent - BITS))
+    merged = distinct.merge(multiplicity * (targets @ (1.0 / share)), targets)
+    (m, m_exponent), (t, t_exponent) = map(np.frexp, merged)
+    weights = np.ldexp(np.round(np.ldexp(m, BITS)), m_exponent - BITS)
+    return weights, np.ldexp(np.round(np.ldexp(t, BITS)), t_exponent - BITS)
 
 
 def moves_of_constant(distinct: Twins, multiplicity: Array, targets: Array) -> Array:
@@ -260,13 +250,10 @@ def as_network(members: Members, drawn: Drawn, weights: Array) -> Network:
 
 
 def network_scores(X: Any, drawn: Drawn, network: Network) -> Any:
-    """Score standardised rows; about ``ROWS_SCORED`` at a time are best.
-
-    Columns are made for fewer rows than trees are asked for: the first must stay in cache, the
-    second have much to do at a time.
-    """
+    """Score standardised rows; about ``ROWS_SCORED`` at a time are best."""
     scores = forest_scores(X, network.forest) + network.intercept
     n_columns, n_nodes = X.shape[1], len(drawn.hidden_bias) // len(ACTIVATIONS)
+    # Columns are made for fewer rows than trees are asked for: they must stay in cache.
     step = rows_per_block(max(n_columns, n_nodes, len(network.landmark_weights)), is_tensor(X))
     starts = n_columns + n_nodes * np.arange(len(ACTIVATIONS) + 1)
     for rows in (slice(start, start + step) for start in range(0, len(X), step)):
@@ -302,10 +289,7 @@ class KernelLayer(NamedTuple):
 def fit_kernel_layer(
     X: Any, n_landmarks: int, seed: int, columns: Places | None = None
 ) -> KernelLayer:
-    """Make the layer from rows X, all different, in an order of their own; columns standardised.
-
-    Distances are those of some columns, or of all.
-    """
+    """Make the layer from distinct standardised rows; distances are of some columns, or of all."""
     xp, drawn = namespace(X), np.random.default_rng(seed).permutation(len(X))[:n_landmarks]
     landmarks = X[beside(np.sort(drawn), X)]
     columns = beside(np.arange(X.shape[1]) if columns is None else columns, X)
@@ -317,17 +301,12 @@ def fit_kernel_layer(
 
 
 def radial(X: Any, landmarks: Any, width: float) -> Any:
-    """Return exp(-|x - l|²/width), (n, m).
-
-    One product gives the exponents: 2 x·l - |x|² - |l|² = [x |x|² 1]·[2l -1 -|l|²].
-    """
+    """Return exp(-|x - l|²/width), (n, m)."""
     xp = namespace(X)
+    # One product gives the exponents: 2 x·l - |x|² - |l|² = [x |x|² 1]·[2l -1 -|l|²].
     of_rows = xp.hstack([X, row_squares(X)[:, None], xp.ones_like(X[:, :1])])
-    of_landmarks = [
-        2.0 * landmarks,
-        -xp.ones_like(landmarks[:, :1]),
-        -row_squares(landmarks)[:, None],
-    ]
-    exponent = of_rows @ (xp.hstack(of_landmarks).T / width)
+    squares = row_squares(landmarks)[:, None]
+    of_landmarks = xp.hstack([2.0 * landmarks, -xp.ones_like(squares), -squares])
+    exponent = of_rows @ (of_landmarks.T / width)
     xp.clip(exponent, None, 0.0, out=exponent)
     return xp.exp(exponent, out=exponent)

@@ -37,11 +37,7 @@ SMALLEST_VARIANCE = 0.1  # of the product of two columns: of less it is no third
 
 
 def telling_columns(X: Any, weight: Array, targets: Array) -> NDArray[np.intp]:
-    """Return the places of the columns that say anything, or of all where none does.
-
-    X are distinct standardised rows, an array or a tensor, ``targets`` (n, K) the shares of the
-    labels that each of them carries.
-    """
+    """Return the places of the columns that say anything about shares of labels, or of all."""
     every = np.arange(X.shape[1])
     rows = np.arange(0, len(X), -(-len(X) // MOST_RANKED))
     weight, total = weight[rows], weight[rows].sum()

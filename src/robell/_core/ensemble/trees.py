@@ -47,9 +47,9 @@ SHRINKAGES = (1.0, 4.0, 16.0, 64.0)  # λ, in rows
 MOST_DIRECTIONS = 3  # of the targets that a level looks at: random ones where classes are more
 SAME_SHARE = 1e-9  # of a column's typical distance: values nearer to each other are not cut apart
 SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
-MOST_NUMBERS = 1 << 18  # that growing takes at a time: they stay in cache
+MOST_NUMBERS = 450_000  # that growing takes at a time: they stay in cache
 MOST_NUMBERS_OF_TENSORS = 1 << 25
-LEVELS_SUMMED = 4  # whose sums are products of matrices
+LEVELS_SUMMED = 5  # whose sums are products of matrices
 FEW_ROWS = 1024  # of arrays: all trees are asked at once, which costs copies
 ROWS_AT_ONCE = 1 << 14  # whose leaves are found: their columns stay in cache
 MOST_COMPARED = 50_000  # rows whose errors all choose the shrinkage; beyond, every k-th of them,
@@ -74,20 +74,12 @@ class Forest(NamedTuple):
 
 
 class Planted(NamedTuple):
-    """What trees are grown from, drawn without looking at targets: the same however often they are.
-
-    ``rng`` is what directions of the targets are drawn from, which depend on how many there are.
-    """
+    """What trees are grown from, drawn without looking at targets."""
 
     bags: Any  # (T, m): the rows of each tree, in order
     drawn: Splits  # (T, D, splits)
     right: Any  # (T, D, splits, m): which rows of the bag lie to the right of the split
-    rng: np.random.Generator
-
-    def of(self, trees: slice) -> Planted:
-        """Return some of the trees."""
-        drawn = Splits(self.drawn.columns[trees], self.drawn.thresholds[trees])
-        return Planted(self.bags[trees], drawn, self.right[trees], self.rng)
+    rng: np.random.Generator  # of the directions of the targets, which may be many or few
 
 
 class Cuts(NamedTuple):
@@ -111,10 +103,7 @@ def find_cuts(X: Array) -> Cuts:
 
 
 def draw_splits(cuts: Cuts, shape: tuple[int, ...], rng: np.random.Generator) -> Splits:
-    """Draw columns, and of each a place between two values, likelier where more rows lie.
-
-    Constant columns are never drawn; of a table without any other nothing is split.
-    """
+    """Draw columns, none constant, and places between two values, likelier where more rows lie."""
     usable = np.flatnonzero(cuts.first)
     if not len(usable):
         return Splits(np.zeros(shape, np.intp), np.full(shape, NO_SPLIT))
@@ -181,11 +170,7 @@ def forest_scores(X: Any, forest: Forest) -> Any:
 
 
 def plant_forest(X: Any, seed: int) -> Planted:
-    """Draw what trees are grown from.
-
-    X are rows that all differ, in an order of their own: with the same seed the same rows are
-    drawn, however they were given.
-    """
+    """Draw what trees are grown from, for distinct rows in an order of their own."""
     xp, rng, n = namespace(X), np.random.default_rng(seed), len(X)
     size = min(MOST_ROWS, max(1, n // 2))
     bags = np.stack([rng.choice(n, size, replace=False, shuffle=False) for _ in range(N_TREES)])
@@ -203,8 +188,8 @@ def plant_forest(X: Any, seed: int) -> Planted:
 
 def grow_forest(X: Any, targets: Any, weight: Any, planted: Planted) -> tuple[Forest, Any]:
     """Grow the trees; return them and the scores of the rows, each by the trees without it."""
-    xp, (n, n_targets) = namespace(X), targets.shape
-    directions, size = None, planted.bags.shape[1]
+    xp, (n, n_targets), bags = namespace(X), targets.shape, planted.bags
+    directions, size = None, bags.shape[1]
     if n_targets > MOST_DIRECTIONS:
         shape = N_TREES, DEPTH, n_targets, MOST_DIRECTIONS
         directions = beside(deepcopy(planted.rng).standard_normal(shape), X)
@@ -214,36 +199,43 @@ def grow_forest(X: Any, targets: Any, weight: Any, planted: Planted) -> tuple[Fo
     numbers = MOST_NUMBERS_OF_TENSORS if is_tensor(X) else MOST_NUMBERS
     step = max(1, numbers // (size << DEPTH))
     grown = [
-        _grow(rows, planted.of(some), None if directions is None else directions[some])
-        for some in (slice(start, start + step) for start in range(0, N_TREES, step))
+        _grow(rows, planted, directions, slice(start, start + step))
+        for start in range(0, N_TREES, step)
     ]
-    columns, thresholds, sums = (xp.concatenate(parts) for parts in zip(*grown, strict=True))
+    columns, thresholds, sums = map(xp.concatenate, zip(*grown, strict=True))
     splits = Splits(columns, thresholds)
     grown_on = beside(np.zeros((N_TREES, n), bool), X)
-    grown_on[beside(np.arange(N_TREES), X)[:, None], planted.bags] = True
-    values = _leaf_values(sums, beside(np.array(SHRINKAGES), X))
-    best, scores = _shrink(Trees(X, splits, grown_on), rows, values)
+    grown_on[beside(np.arange(N_TREES), X)[:, None], bags] = True
+    values = _leaf_values(sums, beside(np.array(SHRINKAGES), X))  # (T, 2^D, shrinkages, K)
+    # The shrinkage with the smallest error, of many rows that of every k-th.
+    every = n // ROWS_COMPARED if n > MOST_COMPARED else 1
+    compared, some = _left_out(X[::every], splits, grown_on[:, ::every], values), rows[::every]
+    off = (some[:, 1:] / some[:, :1])[:, None] - compared
+    best = int(to_host(some[:, 0] @ xp.square(off).sum(2)).argmin())
+    scores = compared[:, best]
+    if every > 1:
+        scores = _left_out(X, splits, grown_on, values[:, :, best : best + 1])[:, 0]
     return Forest(splits, values[:, :, best], mean, SHRINKAGES[best]), scores + mean
 
 
-def _grow(rows: Any, planted: Planted, directions: Any) -> tuple[Any, Any, Any]:
+def _grow(rows: Any, planted: Planted, directions: Any, some: slice) -> tuple[Any, Any, Any]:
     """Grow some trees; return their splits, and the sums [W, Σ w (t - t̄)] of their leaves."""
     xp, tensors = namespace(rows), is_tensor(rows)
-    bags, drawn, right_of_levels, _ = planted
+    bags, right_of_levels = planted.bags[some], planted.right[some]
+    drawn_columns, drawn_thresholds = planted.drawn.columns[some], planted.drawn.thresholds[some]
     trees, kept = beside(np.arange(len(bags)), rows)[:, None], []
     in_bag = rows[bags]  # (t, m, 1 + K)
-    seen_on = [columns_of(in_bag)] * DEPTH if directions is None else _along(in_bag, directions)
+    along = [columns_of(in_bag)] * DEPTH if directions is None else _along(in_bag, directions[some])
     node = beside(np.zeros(bags.shape, np.uint8), rows)  # (t, m)
-    for level in range(DEPTH):
-        columns, thresholds = drawn.columns[:, level], drawn.thresholds[:, level]
+    for level, seen in enumerate(along):
         right = right_of_levels[:, level]  # (t, splits, m)
         summed = _summed if tensors or level < LEVELS_SUMMED else _counted
-        of_all, of_right = summed(seen_on[level], node, 1 << level, right)
+        of_all, of_right = summed(seen, node, 1 << level, right)
         gain = (_explained(of_right) + _explained(of_all - of_right)).sum(1)
         # The first of those that are equal up to rounding: often splits divide the rows alike.
         good = gain >= xp.amax(gain, 1)[:, None] * (1.0 - SAME_SHARE)
         best = good.view(xp.uint8).argmax(1)[:, None]
-        kept.append((columns[trees, best], thresholds[trees, best]))
+        kept.append((drawn_columns[trees, level, best], drawn_thresholds[trees, level, best]))
         node = 2 * node + right[trees, best][:, 0]
     columns, thresholds = (xp.concatenate(parts, 1) for parts in zip(*kept, strict=True))
     leaf = (trees << DEPTH) + node
@@ -296,46 +288,21 @@ def _explained(sums: Any) -> Any:
     return (sums[:, 1:] ** 2).sum(1) / (sums[:, 0] + 1.0)
 
 
-class Trees(NamedTuple):
-    """Trees, the rows they are asked for, and which tree was grown on which row."""
-
-    X: Any  # (n, B)
-    splits: Splits
-    grown_on: Any  # (T, n)
-
-    def left_out(self, values: Any) -> Any:
-        """Return the mean of values (T, 2^D, L, K) over the trees without the row, (n, L, K)."""
-        xp, n_rows, (n_trees, n_leaves, *shape) = namespace(self.X), len(self.X), values.shape
-        # Leaves are looked up once for all L; a tree that has seen the row adds 0, a leaf's value.
-        values = values.reshape(n_trees, n_leaves, -1)
-        values = xp.concatenate([values, xp.zeros_like(values[:, :1])], 1)
-
-        def of_rows(some: slice) -> Any:
-            leaf = leaves_of(self.X[some], self.splits)
-            leaf[self.grown_on[:, some]] = n_leaves
-            return _sum_of_leaves(values, leaf)
-
-        step = n_rows if is_tensor(self.X) else ROWS_AT_ONCE
-        totals = [of_rows(slice(k, k + step)) for k in range(0, n_rows, step)]
-        # no tree without the row: score t̄
-        n_left = xp.clip(n_trees - self.grown_on.sum(0), 1, None)[:, None]
-        return (xp.concatenate(totals) / n_left).reshape(n_rows, *shape)
-
-    def every(self, step: int) -> Trees:
-        """Return the same trees for every ``step``-th row."""
-        return self._replace(X=self.X[::step], grown_on=self.grown_on[:, ::step])
-
-
-def _shrink(trees: Trees, rows: Any, values: Any) -> tuple[int, Any]:
-    """Return which shrinkage of the values (T, 2^D, L, K) is best, and its left-out scores."""
-    step = len(rows) // ROWS_COMPARED if len(rows) > MOST_COMPARED else 1
-    some = rows[::step]
-    compared = (trees if step == 1 else trees.every(step)).left_out(values)
-    off = (some[:, 1:] / some[:, :1])[:, None] - compared
-    best = int(to_host(some[:, 0] @ namespace(off).square(off).sum(2)).argmin())
-    if step > 1:
-        return best, trees.left_out(values[:, :, best : best + 1])[:, 0]
-    return best, compared[:, best]
+def _left_out(X: Any, splits: Splits, grown_on: Any, values: Any) -> Any:
+    """Return the mean of values (T, 2^D, L, K) over the trees not grown on the row, (n, L, K)."""
+    xp, n_rows, (n_trees, n_leaves, *shape) = namespace(X), len(X), values.shape
+    # Leaves are looked up once for all L; a tree that has seen the row adds 0, a leaf's value.
+    values = values.reshape(n_trees, n_leaves, -1)
+    values = xp.concatenate([values, xp.zeros_like(values[:, :1])], 1)
+    step, totals = n_rows if is_tensor(X) else ROWS_AT_ONCE, []
+    for start in range(0, n_rows, step):
+        some = slice(start, start + step)
+        leaf = leaves_of(X[some], splits)
+        leaf[grown_on[:, some]] = n_leaves
+        totals.append(_sum_of_leaves(values, leaf))
+    # no tree without the row: score t̄
+    n_left = xp.clip(n_trees - grown_on.sum(0), 1, None)[:, None]
+    return (xp.concatenate(totals) / n_left).reshape(n_rows, *shape)
 
 
 def _leaf_values(sums: Any, shrinkages: Any) -> Any:

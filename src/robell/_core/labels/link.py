@@ -68,7 +68,9 @@ def posterior(prior: Any, labels: Any, N: Array) -> Any:
 
 def _posterior(prior: Any, likelihood: Any) -> Any:
     joint = prior * likelihood
-    joint /= namespace(joint).clip(joint.sum(axis=0), 1e-300, None)
+    total = joint.sum(0)
+    total[total < 1e-300] = 1e-300
+    joint /= total
     return joint
 
 
@@ -112,15 +114,15 @@ def fit_slope_to(scores: Array, likelihood: Array, weight: Array, n_steps: int =
         S = float(np.exp(theta[0])) * contrast
         np.add(S, theta[1:, None], out=P[1:])
         P[0] = 0.0
-        P -= P.max(axis=0)
+        P -= P.max(0)
         np.exp(P, out=P)
-        P /= P.sum(axis=0)
+        P /= P.sum(0)
         target = _posterior(P, likelihood)
         step, _ = newton_step(theta, S, P[1:], target[1:], weight, PRIOR, ridge)
-        step = np.clip(step, -1.0, 1.0)
+        step = np.maximum(np.minimum(step, 1.0), -1.0)
         theta = theta - step
-        theta[0] = np.clip(theta[0], *LOG_SLOPES)
-        if np.abs(step).max() < EM_TOLERANCE:
+        theta[0] = min(max(theta[0], LOG_SLOPES[0]), LOG_SLOPES[1])
+        if abs(step).max() < EM_TOLERANCE:
             break
     return Link(
         np.exp(theta[0]) * np.eye(len(theta)),

@@ -36,14 +36,14 @@ import numpy as np
 import scipy
 from scipy.special import expit
 
-from robell._core.array import Array, Labels, Mask, to_host
+from robell._core.array import Array, Labels, Mask, sum_by_group, to_host
 from robell._core.membership.equations import weighted_median
 
 # Sizes of the groups of anchors looked at: of all rows for the common rate, of the rows that carry
 # a label for that label's own.
 ANCHOR_SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-OWN_SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
-LARGE_GROUP = 0.75
+OWN_SHARES = np.array([0.1, 0.25, 0.5, 0.75])
+DOUBTED_ROWS = 20.0  # C₀: a class of so many is believed half of what its anchors say
 FEWEST_ANCHORS = 5.0
 LARGEST_RATE = 0.47  # beyond one half, right and wrong labels would change places
 LARGEST_OWN_RATE = 0.45
@@ -59,25 +59,24 @@ def margins(scores: Array) -> Array:
     return np.asarray(scores - np.where(scores == best, second, best))
 
 
-def anchor_rate(
-    margin: Array, wrong: Array, weight: Array, sizes: Array, largest: float = LARGEST_RATE
-) -> float:
-    """Return the smallest share of other labels among the most certain rows of a class.
-
-    Of each group of rows with the largest margins the share of other labels is taken, with half a
-    standard error added, since small groups have few by luck more often; the smallest of these
-    counts, ``largest`` at the most.
-    """
+def other_shares(margin: Array, wrong: Array, weight: Array, sizes: Array) -> tuple[Array, Array]:
+    """Return the share of other labels in each group of the most certain rows, and its size."""
     order = np.argsort(-margin, kind="stable")
     # Equal margins, as of equal rows, come in as one: none of them is the more certain.
     last = np.append(np.flatnonzero(np.diff(margin[order])), len(order) - 1)
     rows = np.append(0.0, np.cumsum(weight[order])[last])
     others = np.append(0.0, np.cumsum(weight[order] * wrong[order])[last])
     size = np.minimum(np.maximum(sizes, FEWEST_ANCHORS), rows[-1])
-    rate = np.interp(size, rows, others) / size
-    # never less than the error of a share seen as one half of one row in `size`
+    return np.interp(size, rows, others) / size, size
+
+
+def anchor_rate(margin: Array, wrong: Array, weight: Array, sizes: Array) -> float:
+    """Return the smallest share of other labels among the most certain rows of a class."""
+    rate, size = other_shares(margin, wrong, weight, sizes)
+    # Half a standard error is added, since small groups have few by luck more often; it is never
+    # less than that of a share seen as one half of one row in `size`.
     error = np.sqrt(np.maximum(rate * (1.0 - rate), 0.25 / size) / size)
-    return min(float((rate + 0.5 * error).min()), largest)
+    return min(float((rate + 0.5 * error).min()), LARGEST_RATE)
 
 
 def common_rate(scores: Array, labels: Labels, weight: Array) -> float:
@@ -111,22 +110,27 @@ def common_rate(scores: Array, labels: Labels, weight: Array) -> float:
 def noise_matrix(scores: Array, labels: Labels, weight: Array, rate: float) -> Array:
     """Return N: the common rate r for every class, raised for small classes that are noisier.
 
-    Among the rows most certainly of class c, a share o_c carries another label. Wrong labels are as
-    frequent among the most certain rows as among many (o_c ≈ m_c, the share in a large group);
-    where classes merely overlap, other labels are rare among the most certain rows (o_c < m_c). So
-    a class smaller than the largest has the rate r + min(1, o_c / m_c) (o_c - r), or r if larger.
+    Among the m rows most certainly of class c, three quarters of as many as carry its label, a
+    share o carries another one; among the most certain n of them a share p. Wrong labels are as
+    frequent among the most certain rows as among all of these, and the rate is o; where classes
+    overlap they are rarer, and it is p (p/o), p the smallest. Chance makes p < o too: with
+    z = max (o - p)/sqrt(o (1 - o) (1/n - 1/m)) and t = exp(-½ max(z - 1, 0)²), a class smaller than
+    the largest, whose label C rows carry, has the rate
+
+        r + C/(C + C₀) (t o + (1 - t) p²/o - r)           or r if that is larger.
     """
     n_classes = scores.shape[1]
     margin = margins(scores)
     counts = np.bincount(labels, weight, n_classes)
     rates = np.full(n_classes, rate)
     for c in np.flatnonzero(counts < counts.max()):
-        sizes = np.array(OWN_SHARES) * counts[c]
-        own = anchor_rate(margin[:, c], labels != c, weight, sizes, LARGEST_OWN_RATE)
-        large = np.array([LARGE_GROUP * counts[c]])
-        among_many = anchor_rate(margin[:, c], labels != c, weight, large, 1.0)
-        trust = min(1.0, own / among_many)
-        rates[c] = max(rate, rate + trust * (own - rate))
+        share, size = other_shares(margin[:, c], labels != c, weight, OWN_SHARES * counts[c])
+        share = (share * size + 0.5) / (size + 1.0)  # half a row at least: none was seen by luck
+        o, (p, n) = share[-1], (share[:-1], size[:-1])
+        error = np.sqrt(o * (1.0 - o) * np.maximum(1.0 / n - 1.0 / size[-1], 1e-12))
+        t = np.exp(-0.5 * max(((o - p) / error).max() - 1.0, 0.0) ** 2)
+        own = min(t * o + (1.0 - t) * share.min() ** 2 / o, LARGEST_OWN_RATE)
+        rates[c] = max(rate, rate + counts[c] / (counts[c] + DOUBTED_ROWS) * (own - rate))
     return even_noise(rates)
 
 
@@ -140,8 +144,7 @@ def even_noise(rates: Array) -> Array:
 
 def joint_matrix(probability: Any, labels: Any, multiplicity: Any, n_classes: int) -> Array:
     """Return J_zy = Σ_i m_i P(z | s_i, y_i) [y_i = y]: rows of true class z with label y."""
-    rows = multiplicity[:, None] * probability
-    return np.stack([to_host(rows[labels == y].sum(axis=0)) for y in range(n_classes)], axis=1)
+    return to_host(sum_by_group(multiplicity[:, None] * probability, labels, n_classes)).T
 
 
 def noise_rates(joint: Array) -> Array:

@@ -118,16 +118,16 @@ def newton_step(
     """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, and what it should gain."""
     xp = namespace(S)  # a (s_k - s_1), the derivative of the log-odds in log a
     error, of_S, rooted = P - targets, P * S, xp.sqrt(weight) * P
-    mean_S = of_S.sum(axis=0)
+    mean_S = of_S.sum(0)
     sums = (
-        weight @ xp.einsum("ki,ki->i", error, S),
-        weight @ (xp.einsum("ki,ki->i", of_S, S) - mean_S**2),
+        ((error * S) @ weight).sum()[None],
+        (((of_S * S) @ weight).sum() - weight @ mean_S**2)[None],
         error @ weight,
         of_S @ weight - P @ (weight * mean_S),
         P @ weight,
         (rooted @ rooted.T).reshape(-1),  # a product with itself: half of the work
     )
-    on_host = to_host(xp.hstack(sums))  # a device is waited for once
+    on_host = to_host(xp.concatenate(sums))  # a device is waited for once
     K = len(theta) - 1
     slope_gradient, curvature = on_host[:2]
     of_error, cross, of_weighted = on_host[2 : 2 + 3 * K].reshape(3, K)
@@ -137,8 +137,8 @@ def newton_step(
     # The loss is convex in a, not in log a: the second-order term may only add curvature.
     hessian[0, 0] = curvature + max(slope_gradient, 0.0) + prior.precision
     hessian[0, 1:] = hessian[1:, 0] = cross
-    hessian[1:, 1:] = np.diag(of_weighted) - on_host[2 + 3 * K :].reshape(K, K)
-    hessian[1:, 1:] += ridge * np.eye(K)
+    hessian[1:, 1:] = -on_host[2 + 3 * K :].reshape(K, K)
+    hessian.ravel()[K + 2 :: K + 2] += of_weighted + ridge
     step = np.linalg.solve(hessian, gradient)
     return step, float(gradient @ step) / 2.0
 
