@@ -368,7 +368,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         X = in_double_precision(rows.X)
         self.mean_, self.scale_ = column_scales(X, rows.multiplicity)
         distinct = distinct_rows(self._standardise(X), threads)
-        X = X[beside(distinct.first, X)]  # equal rows are left out together
+        distinct = distinct.in_parts(*distinct.merge(multiplicity, given))
+        X = X[beside(distinct.first, X)]  # equal rows are left out together, or their part is
         weight, shares = distinct.merge(multiplicity, given)
         # From these rows in their own order: a weight is a row repeated, to the last digit.
         self.mean_, self.scale_ = column_scales(X, beside(weight, X))

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from robell._core.array import Array, Labels, beside, namespace, softmax_of_rows
+from robell._core.array import Array, Labels, beside, softmax_of_rows
 from robell._core.ridge.calibrate import SlopePrior, newton_step
 
 PRIOR = SlopePrior(log_slope=1.5, precision=1.0)

@@ -40,6 +40,7 @@ class Twins(NamedTuple):
 
     first: Any  # place of the first row of each group, in the order of the rows
     group: Any  # the group of every row
+    parts: Any = None  # of a group in equal parts: how many, and the place of the first, of each
 
     def merge(self, weight: Any, T: Any) -> tuple[Any, Any]:
         """Return w and t of the merged rows."""
@@ -47,7 +48,27 @@ class Twins(NamedTuple):
         total = sum_by_group(weight, self.group, n_groups)
         sums = sum_by_group(weight[:, None] * T, self.group, n_groups)
         some = namespace(total).where(total > 0, total, 1.0)  # rows of weight 0 have no target
-        return total, sums / some[:, None]
+        if self.parts is None:
+            return total, sums / some[:, None]
+        n_parts, whole = self.parts
+        return total[whole] / n_parts, (sums / some[:, None])[whole]
+
+    def in_parts(self, weight: Array, shares: Array) -> Twins:
+        """Return the groups, those of different observations in parts to be left out one by one.
+
+        Equal rows under several labels are no copies of one record. Without all of them a score
+        would be told by other rows alone, in a table of few kinds of rows by the wrong ones. A
+        group has a part for each row under another label than its commonest or, where hardly any
+        rows differ, for each row; at least one, and at most as many as there are folds.
+        """
+        several = weight * (1.0 - shares.max(axis=1)) if len(weight) > FOLDS else weight
+        n_parts = np.clip(np.floor(several + SAME_SHARE), 1, FOLDS).astype(np.intp)
+        if (n_parts == 1).all():
+            return self
+        begin = np.cumsum(n_parts) - n_parts
+        every = n_parts.repeat(n_parts)
+        first = self.first[np.arange(len(n_parts)).repeat(n_parts)]
+        return Twins(first, begin[self.group], (every, begin.repeat(n_parts)))
 
 
 def find_twins(X: Any) -> Twins | None:
