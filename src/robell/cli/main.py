@@ -6,6 +6,7 @@ import argparse
 import gc
 import io
 import os
+import re
 import shlex
 import signal
 import sys
@@ -74,10 +75,11 @@ def main(arguments: list[str] | None = None) -> int:
     is_process = arguments is None
     arguments = sys.argv[1:] if arguments is None else arguments
     _prepare_streams()
-    shown = Progress.enabled
+    shown, (youngest, *older) = Progress.enabled, gc.get_threshold()
     command = None  # until the options are read
     try:
-        with _signals_as_interrupt(is_process), _seldom_collected(), warnings.catch_warnings():
+        gc.set_threshold(NEW_OBJECTS, *older)
+        with _signals_as_interrupt(is_process), warnings.catch_warnings():
             # One line for a warning, as for everything else that a command says beside its result
             warnings.showwarning = lambda message, *_: say(visible(" ".join(str(message).split())))
             # Of single numbers; what they come to is checked where it matters.
@@ -111,6 +113,7 @@ def main(arguments: list[str] | None = None) -> int:
         return FAILED
     finally:
         Progress.enabled = shown
+        gc.set_threshold(youngest, *older)
 
 
 def _end_output():
@@ -131,17 +134,6 @@ def _prepare_streams():
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the process ends
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-@contextmanager
-def _seldom_collected():
-    """Let Python look for cycles of objects after ``NEW_OBJECTS`` new ones only."""
-    youngest, *older = gc.get_threshold()
-    gc.set_threshold(NEW_OBJECTS, *older)
-    try:
-        yield
-    finally:
-        gc.set_threshold(youngest, *older)
 
 
 @contextmanager
@@ -166,7 +158,7 @@ def _signals_as_interrupt(is_process):
 
 def _parser(arguments):
     """Return the parser; the command that is given alone gets its options, which is quicker."""
-    wants_help = any(one.startswith(("-h", "--h")) for one in arguments)
+    wants_help = any(map(re.compile("-h|--h").match, arguments))
     how: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     parser = argparse.ArgumentParser(
         prog="robell",

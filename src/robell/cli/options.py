@@ -177,7 +177,8 @@ def say(text):
 
 def picked(options, names):
     """Return options as arguments of the function that does the work, which calls them the same."""
-    return {name: getattr(options, name) for name in names.split()}
+    given = vars(options)
+    return {name: given[name] for name in names.split()}
 
 
 def how_judged(options, names):

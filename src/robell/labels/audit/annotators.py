@@ -25,10 +25,17 @@ from robell._tools.text import (
 )
 from robell.labels.annotators import LITTLE_OVERLAP, Consensus, ReadVotes, consensus_of, overlap
 from robell.labels.audit.figures import annotator_bars, class_bars
-from robell.labels.audit.page import first_of, piece, where_is
-from robell.labels.audit.result import Audit, numbered
+from robell.labels.audit.result import WORDS, Audit, first_of, numbered, piece
 from robell.labels.issues import ranked
-from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
+from robell.report.page import (
+    Bullets,
+    Callout,
+    Facts,
+    FigureBlock,
+    Paragraph,
+    Section,
+    TableBlock,
+)
 from robell.report.tables import Table
 from robell.tables.columns import ColumnNote, missing_cells
 from robell.tables.leaks import find_leak, prepare_columns
@@ -90,6 +97,7 @@ class AnnotatorAudit(Audit):
     """
 
     _kind: ClassVar[str] = "annotators"
+    _words: ClassVar[Any] = WORDS["annotators"]
     consensus: Consensus
     key: tuple[str, ...] | None
     n_read: int
@@ -225,38 +233,33 @@ class AnnotatorAudit(Audit):
             f"{counted(len(found.classes), 'class', 'classes')}. Who is right?"
         )
 
-    def _facts(self):
-        """Yield the numbers of the first screen."""
+    def _found(self, top, csv_path):
+        """Yield the first screen: numbers, what to know of them, what to do, what was left out."""
         labelled, n_given = self._n_labelled, len(self.consensus.given_label)
         lines = f"in {self.n_rows:,} lines"
         where = f"of {self.n_rows:,} in the file" if self.key is None else lines
-        yield "rows with labels", f"{labelled:,}", where
-        yield "labels a row", f"{n_given / max(labelled, 1):.1f}", "in the mean"
-        yield "mean confidence of the consensus", percent(sureness(self)), "over all rows"
-        yield "rows that are unsure", f"{int(self.unsure.sum()):,}", "less than 80 % sure"
-
-    def _findings(self):
-        """Yield what a reader must know before trusting the consensus."""
-        return [Callout("caution", text) for text in self._remarks()]
-
-    def _next_steps(self, top, csv_path):
-        """Yield what to do about it."""
-        for step in self._words["steps"]:
-            yield step.replace("{table}", quoted(csv_path.name))
-
-    def _warnings(self):
-        return ()  # they stand before the steps, see _findings
-
-    def _left_out(self):
-        """Yield which rows and labels could not be used."""
-        n_without = len(self.row) - self._n_labelled
-        if n_without:
+        sure, unsure = percent(sureness(self)), f"{int(self.unsure.sum()):,}"
+        yield Facts(
+            (
+                ("rows with labels", f"{labelled:,}", where),
+                ("labels a row", f"{n_given / max(labelled, 1):.1f}", "in the mean"),
+                ("mean confidence of the consensus", sure, "over all rows"),
+                ("rows that are unsure", unsure, "less than 80 % sure"),
+            )
+        )
+        for text in self._remarks():
+            yield Callout("caution", text)
+        yield Paragraph("**What to do next**")
+        name = quoted(csv_path.name)
+        yield Bullets(tuple(step.replace("{table}", name) for step in self._words["steps"]))
+        if n_without := len(self.row) - labelled:
             what = "their consensus comes from the columns alone" if self.used else "they have none"
-            yield f"{counted(n_without, 'row')} without a label: {what}."
+            yield Callout("note", f"{counted(n_without, 'row')} without a label: {what}.")
         if self.set_aside:
             some = list(self.set_aside.items())[:5]
             names = ", ".join(f"{quoted(label, 20)} ({n})" for label, n in some)
-            yield f"Labels given fewer than five times were left out: {names}."
+            text = f"Labels given fewer than five times were left out: {names}."
+            yield Callout("note", text)
 
     def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""
@@ -387,6 +390,13 @@ def confusion_words(found, j):
     )
 
 
+def _where(result, place):
+    """Say what a row is called, or where it stands: a number to look for, so without commas."""
+    if result.key is not None:
+        return in_cell(result.key[place], 30)
+    return f"{result._where} {result._number[place]}"
+
+
 def next_section(result, top):
     """Show which rows to label next, and by whom."""
     found = result.consensus
@@ -395,7 +405,7 @@ def next_section(result, top):
         return None
     rows = tuple(
         (
-            where_is(result, r),
+            _where(result, r),
             in_cell(str(who)),
             piece(found.label[r]),
             100 * float(found.quality[r]),
@@ -420,7 +430,7 @@ def doubtful_section(result, top):
         return None
     rows = tuple(
         (
-            where_is(result, found.given_row[k]),
+            _where(result, found.given_row[k]),
             in_cell(str(found.annotator[found.given_annotator[k]])),
             piece(found.given_label[k]),
             piece(found.label[found.given_row[k]]),

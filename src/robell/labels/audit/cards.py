@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robell._tools.text import percent, shortened, spreadsheet_safe, writable
-from robell.labels.audit.reasons import near_view, nearest, usual_text, value_text
+from robell.labels.audit.reasons import nearest, usual_text, value_text
 from robell.tables.columns import OTHER
 from robell.tables.raw import Column
 
@@ -48,7 +48,7 @@ class CardParts(NamedTuple):
 
 def review_of(result, parts, shown, path):
     """Return what the page of a review, kept at ``path``, shows of some rows, ready to pack."""
-    near = nearest(near_view(result.evidence.matrix), shown, parts.examples)
+    near = nearest(result.evidence.view, shown, parts.examples)
     pool, places = np.unique(near.ravel(), return_inverse=True)
     rows = np.concatenate([shown, pool])
     columns, n_left_out = _columns(result, rows, parts)

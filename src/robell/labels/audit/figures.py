@@ -181,6 +181,12 @@ def thinned(suspect, seed):
     return np.sort(np.concatenate([marked, others]))
 
 
+def drawn_words(drawn, n_rows):
+    """Say that a picture shows only some of the rows, "" where it shows all."""
+    few = f" {drawn:,} of {n_rows:,} rows, chosen at random, are shown (at most {MOST_DOTS:,})."
+    return "" if drawn == n_rows else few
+
+
 def _spread(spots, seed):
     """Move dots at the same spot a little apart, so that one sees how many there are."""
     _, place, count = np.unique(np.round(spots), axis=0, return_inverse=True, return_counts=True)

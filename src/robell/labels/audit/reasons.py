@@ -33,7 +33,6 @@ SHOWN = 30  # characters of a name or a value
 NEIGHBOURS = 3
 MOST_NEAR = 20_000  # trusted rows among which the most similar ones are looked for
 LONG_NUMBER = 10  # characters; longer numbers are shown rounded
-FAR = 3.0  # standard deviations; larger distances count as this one
 
 
 @dataclass(frozen=True)
@@ -234,20 +233,6 @@ def telling_word(column, place, alike, others):
     own, other = shares(alike), shares(others)
     word = max(sorted(words), key=lambda word: other[word] - own[word], default="")
     return word, [own.get(word, 0.0), other.get(word, 0.0)]
-
-
-def reasons_text(result, place):
-    """Return the reasons of one row as one line, "" where it has none."""
-    return "; ".join(reason.text for reason in result.reasons.get(int(result.row[place]), ()))
-
-
-def near_view(X):
-    """Return the rows for neighbours and the map: numbers cut off at three standard deviations.
-
-    Two rows with different levels of a category are as far apart in it as two typical rows are
-    in a number: the squared distance is 2 in either.
-    """
-    return np.clip(X, -FAR, FAR)
 
 
 def trusted(judgement, codes=None):

@@ -18,7 +18,6 @@ from robell.labels.review.review import (
     DROP,
     KEEP,
     LOG_START,
-    RowPrinter,
     Spellings,
     beside,
     digest_of,
@@ -27,6 +26,7 @@ from robell.labels.review.review import (
     log_path,
     read_review,
     read_reviews,
+    row_prints,
     same_label,
 )
 from robell.labels.review.sources import open_source, require_same_kind
@@ -165,11 +165,10 @@ class _Matched:
 def _match(source, review):
     """Find the rows of a review in the table, before it was applied or after; raise if neither."""
     place = source.target
-    print_row = RowPrinter(source.names, place)
     prints, given = [], []
-    for cells in source.cells():
-        prints.append(print_row(cells))
-        given.append(cells[place] or "")
+    for print_, cell in row_prints(source.names, place, source.cells()):
+        prints.append(print_)
+        given.append(cell or "")
     spellings, delimiter = Spellings(given), getattr(source, "delimiter", ",")
     numeric = delimiter if holds_numbers(given, None, delimiter) else None
     labels = {}

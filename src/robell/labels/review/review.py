@@ -297,26 +297,21 @@ def same_label(text, cell):
     return text in (cell, safe) or folded(text) in (folded(cell), folded(safe))
 
 
-class RowPrinter:
-    """Fingerprints of the rows of one table, whose label stands at a place that is left out."""
-
-    def __init__(self, names, target):
-        self._target = target
-        self._start = hashlib.blake2b(_APART.join(names).encode("utf-8", "replace"), digest_size=8)
-
-    def __call__(self, cells):
-        """Return the fingerprint of a row, a whole number of 64 bits."""
+def row_prints(names, target, rows):
+    """Yield the fingerprint of each row, a whole number of 64 bits, and the cell of its label."""
+    start = hashlib.blake2b(_APART.join(names).encode("utf-8", "replace"), digest_size=8)
+    for cells in rows:
         texts = [_NONE if cell is None else cell for cell in cells]
-        del texts[self._target]
-        digest = self._start.copy()
+        label, digest = cells[target], start.copy()
+        del texts[target]
         digest.update(_APART.join(texts).encode("utf-8", "replace"))
-        return int.from_bytes(digest.digest(), "big")
+        yield int.from_bytes(digest.digest(), "big"), label
 
 
 def fingerprints(table, target):
     """Return the fingerprint of every row, that of its table (of a sample, its size) before it."""
-    print_row = RowPrinter([column.name for column in table.columns], target)
-    rows = [print_row(cells) for cells in zip(*(c.cells for c in table.columns), strict=True)]
+    names, cells = zip(*((column.name, column.cells) for column in table.columns), strict=True)
+    rows = [print_ for print_, _ in row_prints(names, target, zip(*cells, strict=True))]
     whole = in_letters(sum(rows)) if len(rows) == table.n_rows else f"n{table.n_rows}"
     return np.array([f"{whole}-{in_letters(row)}" for row in rows], dtype=object)
 

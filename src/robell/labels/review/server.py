@@ -26,7 +26,6 @@ import numpy as np
 from robell._tools.files import FileError, check_output, lock_alone, write_atomically
 from robell._tools.text import counted, said, spreadsheet_plain, visible, writable
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
-from robell.labels.audit.reasons import near_view
 from robell.labels.audit.result import result_paths
 from robell.labels.review.review import (
     CHANGE,
@@ -80,7 +79,7 @@ class ReviewDesk:
             some = rng.permutation(len(result.row))[:MOST_JUDGED]
             self.judged = np.union1d(self.shown, some)
             self.again = JudgedAgain(
-                near_view(evidence.matrix[self.judged]),
+                evidence.view[self.judged],
                 evidence.codes[self.judged],
                 result.probability[self.judged],
                 evidence.random_state,
