@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from robell import __version__
@@ -29,6 +29,7 @@ from robell.cli.options import (
     OptionError,
     add_options,
     say,
+    without,
 )
 
 # Parameters of Python that are options of another name
@@ -79,13 +80,15 @@ def main(arguments: list[str] | None = None) -> int:
     command = None  # until the options are read
     try:
         gc.set_threshold(NEW_OBJECTS, *older)
-        with _signals_as_interrupt(is_process), warnings.catch_warnings():
+        with _signals_as_interrupt(is_process), ExitStack() as skipping, warnings.catch_warnings():
             # One line for a warning, as for everything else that a command says beside its result
             warnings.showwarning = lambda message, *_: say(visible(" ".join(str(message).split())))
             # Of single numbers; what they come to is checked where it matters.
             warnings.simplefilter("ignore", RuntimeWarning)
             options = _parser(arguments).parse_args(arguments)
             command = COMMANDS[options.command]
+            if is_process:
+                skipping.enter_context(without(*command.skipped))
             Progress.enabled = shown and not getattr(options, "quiet", False)
             status = command.run(options, shlex.join(["robell", *arguments]))
             sys.stdout.flush()  # what cannot be written is noticed here, not when Python ends

@@ -51,5 +51,5 @@ def run_apply(options, typed):
     return OK
 
 
-COMMAND = Command(run)
-APPLY = Command(run_apply)
+COMMAND = Command(run, skipped=("pandas",))
+APPLY = Command(run_apply, skipped=("pandas",))
