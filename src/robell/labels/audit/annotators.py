@@ -117,6 +117,11 @@ class AnnotatorAudit(Audit):
         return int((self.votes > 0).sum())
 
     @property
+    def _sureness(self):
+        """The mean quality of the consensus, over the rows that have one."""
+        return float(self.consensus.quality[self.known].mean())
+
+    @property
     def known(self):
         """Rows with a consensus: those with a label, or all where columns are used."""
         return (self.votes > 0) | bool(self.used)
@@ -188,7 +193,7 @@ class AnnotatorAudit(Audit):
         labels = f"{who} gave {len(found.given_label):,} labels"
         if overlap(self.consensus.given_row) < LITTLE_OVERLAP and not self.used:
             return f"{labels} to {rows:,} rows, too few of them twice to tell who is right."
-        sure = percent(sureness(self))
+        sure = percent(self._sureness)
         start = f"{labels} to {rows:,} rows; the consensus is {sure} sure in the mean."
         # Those whose shares read alike are named together: who of them is better cannot be seen.
         shares = [percent(float(quality)) for quality in found.annotator_quality]
@@ -238,7 +243,7 @@ class AnnotatorAudit(Audit):
         labelled, n_given = self._n_labelled, len(self.consensus.given_label)
         lines = f"in {self.n_rows:,} lines"
         where = f"of {self.n_rows:,} in the file" if self.key is None else lines
-        sure, unsure = percent(sureness(self)), f"{int(self.unsure.sum()):,}"
+        sure, unsure = percent(self._sureness), f"{int(self.unsure.sum()):,}"
         yield Facts(
             (
                 ("rows with labels", f"{labelled:,}", where),
@@ -321,33 +326,35 @@ def judge_annotators(table, crowd, drop, random_state, budget):
     )
 
 
-def sureness(result):
-    """Return the mean quality of the consensus, over the rows that have one."""
-    return float(result.consensus.quality[result.known].mean())
-
-
 def annotators_section(result):
     """Show what each annotator is worth."""
     found = result.consensus
     order = np.argsort(-found.annotator_quality, kind="stable")
-    wrong = np.bincount(
-        found.given_annotator[found.given_quality < 0.5], minlength=len(found.annotator)
-    )
-    rows = tuple(
-        (
-            in_cell(str(found.annotator[j])),
-            100 * float(found.annotator_quality[j]),
-            int(found.n_labels[j]),
-            int(wrong[j]),
-            verdict(result, j),
-            confusion_words(found, j) or None,
-        )
-        for j in order
-    )
+    doubted = found.given_annotator[found.given_quality < 0.5]
+    wrong = np.bincount(doubted, minlength=len(found.annotator))
+    middle, rows = float(np.median(found.annotator_quality)), []
+    for j in order:
+        quality, n_labels = float(found.annotator_quality[j]), int(found.n_labels[j])
+        error = 2.0 * np.sqrt(quality * (1.0 - quality) / n_labels) if n_labels else 0.0
+        verdict, confused = "like most", None
+        if n_labels < FEW_LABELS:
+            verdict = "too few labels"
+        elif quality < 1.0 / len(found.classes) + NEAR_CHANCE:
+            verdict = "hardly better than guessing"
+        elif abs(quality - middle) > error:
+            verdict = f"{'better' if quality > middle else 'worse'} than most"
+        often = found.confusion[j] * (1.0 - np.eye(len(found.classes)))
+        z, given = np.unravel_index(often.argmax(), often.shape)
+        if often[z, given] >= OFTEN and n_labels >= FEW_LABELS:
+            confused = (
+                f"{piece(found.classes[z])} labelled {piece(found.classes[given])} "
+                f"({round(100 * often[z, given])} of 100)"
+            )
+        name = in_cell(str(found.annotator[j]))
+        rows.append((name, 100 * quality, n_labels, int(wrong[j]), verdict, confused))
     columns = "Annotator", "Right, %", "Labels", "Doubtful", "Verdict", "Most often confused"
-    table = Table(
-        "annotators", "What each annotator is worth", columns, rows, digits=(0, 0, 0, 0, 0, 0)
-    )
+    name = "What each annotator is worth"
+    table = Table("annotators", name, columns, tuple(rows), digits=(0, 0, 0, 0, 0, 0))
     shown = order[:MOST_BARS]
     svg = annotator_bars(
         [str(found.annotator[j]) for j in shown],
@@ -360,34 +367,6 @@ def annotators_section(result):
         caption += f" The {len(shown)} best of {len(order):,}."
     figure = FigureBlock(svg, caption, "Bars: the share of right labels of each annotator")
     return Section("annotators", "Annotators", (figure, TableBlock(table)))
-
-
-def verdict(result, j):
-    """Say in a word or two how far to trust an annotator."""
-    found = result.consensus
-    quality = float(found.annotator_quality[j])
-    if found.n_labels[j] < FEW_LABELS:
-        return "too few labels"
-    if quality < 1.0 / len(found.classes) + NEAR_CHANCE:
-        return "hardly better than guessing"
-    middle = float(np.median(found.annotator_quality))
-    error = np.sqrt(quality * (1.0 - quality) / found.n_labels[j])
-    if quality > middle + 2.0 * error:
-        return "better than most"
-    return "worse than most" if quality < middle - 2.0 * error else "like most"
-
-
-def confusion_words(found, j):
-    """Say what an annotator most often takes for something else, "" where nothing is often."""
-    wrong = found.confusion[j].copy()
-    np.fill_diagonal(wrong, 0.0)
-    z, given = np.unravel_index(wrong.argmax(), wrong.shape)
-    if wrong[z, given] < OFTEN or found.n_labels[j] < FEW_LABELS:
-        return ""
-    return (
-        f"{piece(found.classes[z])} labelled {piece(found.classes[given])} "
-        f"({round(100 * wrong[z, given])} of 100)"
-    )
 
 
 def _where(result, place):
@@ -452,13 +431,11 @@ def classes_section(result):
     share = found.probability[result.known].sum(axis=0)
     chosen = np.sort(np.argsort(-given, kind="stable")[:MOST_BARS])
     scale = given.sum() / max(share.sum(), 1.0)
-    svg = class_bars(
-        [str(found.classes[k]) for k in chosen], share[chosen].round().astype(int), None
-    )
+    names = [str(found.classes[k]) for k in chosen]
+    svg = class_bars(names, share[chosen].round().astype(int), None)
     caption = f"Rows by their consensus; a row has {scale:.1f} labels in the mean."
-    return Section(
-        "classes", "Classes", (FigureBlock(svg, caption, "Bars: the rows of each class"),)
-    )
+    figure = FigureBlock(svg, caption, "Bars: the rows of each class")
+    return Section("classes", "Classes", (figure,))
 
 
 class Crowd(NamedTuple):
