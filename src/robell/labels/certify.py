@@ -70,8 +70,7 @@ class Plan:
     """How a sample was drawn, which is all that is needed to read it back.
 
     `strata` has a letter for every row of the table, "-" for rows without a label; `listed` are
-    those of suspects, and `rows` the numbers of the rows drawn. `table` and `labels` are
-    fingerprints of all cells but the labels, and of the labels.
+    those of suspects. `table` and `labels` are fingerprints.
     """
 
     name: str
@@ -99,10 +98,7 @@ class Plan:
 
 
 class Expected(NamedTuple):
-    """What checking so many rows is expected to give: an interval for the share of wrong labels.
-
-    `random_rows` are the rows of a simple random sample with an interval of the same width.
-    """
+    """The share of wrong labels to expect, and the rows of an equally good simple sample."""
 
     rows: int
     low: float

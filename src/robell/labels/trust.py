@@ -63,10 +63,7 @@ BY_CHANCE = 2.0  # over the square root of the rows: as much may be predicted of
 
 @dataclass(frozen=True)
 class Trust:
-    """How far to trust a judgement: a word, and the p-value of columns that know nothing.
-
-    `worth` are the factors of estimates among the suspects, and in the whole table.
-    """
+    """How far to trust a judgement, in a word; `worth` are the factors of its estimates."""
 
     word: str
     p_value: float
@@ -81,11 +78,10 @@ class Trust:
 
 @dataclass(frozen=True)
 class LabelTrust(Trust):
-    """Trust in a judgement of classes.
+    """Trust in classes, by hidden rows: the area under the ROC curve of each, and their mean.
 
-    `separations` has, class by class, the area under the ROC curve on hidden rows, `separation`
-    is their mean. `misfits` is the share of rows with another label than predicted, `clarity` the
-    estimated share whose true class was predicted.
+    `misfits` is the share of rows with another label than predicted, `clarity` the estimated share
+    whose true class was predicted.
     """
 
     separation: float
@@ -100,10 +96,7 @@ class LabelTrust(Trust):
 
 
 def measure_trust(judgement, X, codes, random_state, is_reviewed=False, unseen=None, told=False):
-    """Say how far a judgement can be trusted, by hidden rows; ``unseen`` if they are predicted.
-
-    Trust is not good where a column tells the label nearly by itself (``told``).
-    """
+    """Say how far a judgement can be trusted, by hidden rows; not well where a column tells it."""
     n_classes, suspect = len(judgement.classes), judgement.suspect
     unseen = unseen or predict_unseen(X, codes, n_classes, random_state)
     clarity = clarity_of(unseen.misfits, judgement.noise_rate, n_classes)
@@ -137,10 +130,8 @@ class Estimate(NamedTuple):
 
 
 def estimate_wrong(judgement, worth):
-    """Return how many labels are wrong among the suspects, and among all rows, by estimate.
-
-    It is the sum of their probabilities times the factors ``worth``; luck adds √Σ p(1 - p).
-    """
+    """Return how many labels are wrong among the suspects, and among all rows, by estimate."""
+    # It is the sum of their probabilities times the factors ``worth``; luck adds √Σ p(1 - p).
     doubt, found = 1.0 - judgement.quality, []
     for p, (about, low, high) in zip((doubt[judgement.suspect], doubt), worth, strict=True):
         n, promised = len(p), float(p.sum())
@@ -151,11 +142,9 @@ def estimate_wrong(judgement, worth):
 
 
 def clarity_of(misfits, rate, n_classes):
-    """Return the share of rows whose true class is predicted, from the share of misfits.
-
-    With a share h of hard rows and a rate r of wrong labels, spread evenly over the K - 1 others,
-    labels agree with the prediction for (1 - h)(1 - r) + h r / (K - 1) of the rows.
-    """
+    """Return the share of rows whose true class is predicted, from the share of misfits."""
+    # With a share h of hard rows and a rate r of wrong labels, spread evenly over the K - 1 others,
+    # labels agree with the prediction for (1 - h)(1 - r) + h r / (K - 1) of the rows.
     rate = min(rate, 0.9 * (n_classes - 1) / n_classes)
     by_luck = rate / (n_classes - 1)
     return float(np.clip((1.0 - misfits - by_luck) / (1.0 - rate - by_luck), 0.0, 1.0))
@@ -163,11 +152,9 @@ def clarity_of(misfits, rate, n_classes):
 
 @dataclass(frozen=True)
 class NumberTrust(Trust):
-    """Trust in a judgement of numbers.
+    """Trust in numbers: the share of their squared differences that was predicted.
 
-    `explained` is the share of the squared differences between right numbers that was predicted,
-    `usual_error` the median distance of a prediction from the number given, `without` the same
-    where every row is predicted by the median of all.
+    `usual_error` is the median error, `without` that of the median as the prediction.
     """
 
     explained: float

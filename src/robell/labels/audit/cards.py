@@ -28,11 +28,10 @@ MOST_LISTED = 100  # different values of a category, up to which each gets its s
 
 
 class CardParts(NamedTuple):
-    """What a kind of audit compares suspects by.
+    """What suspects are compared by: `names` of groups of trusted rows, their `members`, and texts.
 
-    `names` are the groups of trusted rows that are compared with, `members` their rows;
-    `of_given` and `of_suggested` the group of every row by its label and by the one suggested.
-    `given` and `suggested` are the labels as text, and `likely` the range of the right number.
+    `of_given` and `of_suggested` are the group of every row by its label and by the one suggested,
+    `likely` the range of the right number.
     """
 
     classes: Sequence[str]

@@ -383,11 +383,10 @@ class AuditResult(JudgedAudit):
 
 
 class Direction(NamedTuple):
-    """One kind of mistake: rows of class `true` that are labelled `given`, as places of classes.
+    """Rows of class `true` that are labelled `given`, as places of classes.
 
-    `share` estimates how many of the rows that really belong to `true` carry the label `given`,
-    `rows` their number, and `suspects` counts the rows that were located. An estimate that
-    `stands_out` is worth a sentence.
+    `share` estimates how many of the class carry the label, `rows` their number; `suspects` were
+    located. An estimate that `stands_out` is worth a sentence.
     """
 
     true: int

@@ -217,7 +217,34 @@ def predicted_beside_given(result):
     picture = Picture("audit-predicted", *size, "Predicted and given numbers", about)
     unit = np.clip((np.column_stack([across, up]) - low) / (high - low), 0.0, 1.0)
     spots = np.array([LEFT, TOP + SIDE]) + unit * [SIDE, -SIDE]
-    _axes(picture, measure, low, high, result.target)
+    # The frame, the line on which predictions are right, and a few numbers at both axes
+    picture.bar(LEFT, TOP, SIDE, SIDE, "none", RULE)
+    picture.line(LEFT, TOP + SIDE, LEFT + SIDE, TOP, MUTED)
+    wanted, ends = (
+        measure.back(np.linspace(low, high, TICKS + 2)),
+        measure.back(np.array([low, high])),
+    )
+    for digits in range(1, 7):
+        ticks = sorted({float(f"{value:.{digits}g}") for value in wanted[1:-1]})
+        if len(ticks) == TICKS:
+            break
+    last = -np.inf
+    for value in ticks:
+        if not ends[0] <= value <= ends[1]:
+            continue
+        at, text = (
+            SIDE * float(measure.forth(np.array([value]))[0] - low) / (high - low),
+            number_text(value),
+        )
+        picture.line(LEFT - 4, TOP + SIDE - at, LEFT, TOP + SIDE - at, MUTED)
+        picture.text(LEFT - 8, TOP + SIDE - at + 4, text, "end", fill=MUTED)
+        picture.line(LEFT + at, TOP + SIDE, LEFT + at, TOP + SIDE + 4, MUTED)
+        if at - last >= APART:
+            picture.text(LEFT + at, TOP + SIDE + 18, text, "middle", fill=MUTED)
+            last = at
+    name = label(result.target, 24)
+    picture.text(LEFT + SIDE / 2, TOP + SIDE + 39, f"{name} as given", "middle")
+    picture.text(LEFT, TOP - 10, f"{name} as predicted from the other columns")
     picture.dots(spots[~suspect], CALM, "circle", 2.4, 0.5)
     picture.dots(spots[suspect], ALARM, "cross", 4.2, 1.0)
     picture.dots([(LEFT + 6, 12)], CALM, "circle", 4.0, 1.0)
@@ -226,32 +253,3 @@ def predicted_beside_given(result):
         picture.dots([(LEFT + 86, 12)], ALARM, "cross", 5.0, 1.0)
         picture.text(LEFT + 98, 17, "suspect row", weight="600")
     return picture.svg(), len(chosen)
-
-
-def _axes(picture, measure, low, high, target):
-    """Draw the frame, the line on which predictions are right, and a few numbers at both axes."""
-    picture.bar(LEFT, TOP, SIDE, SIDE, "none", RULE)
-    picture.line(LEFT, TOP + SIDE, LEFT + SIDE, TOP, MUTED)
-    last = -np.inf
-    for value in _ticks(measure, low, high):
-        at = float((measure.forth(np.array([value]))[0] - low) / (high - low))
-        text = number_text(value)
-        picture.line(LEFT - 4, TOP + SIDE * (1 - at), LEFT, TOP + SIDE * (1 - at), MUTED)
-        picture.text(LEFT - 8, TOP + SIDE * (1 - at) + 4, text, "end", fill=MUTED)
-        picture.line(LEFT + SIDE * at, TOP + SIDE, LEFT + SIDE * at, TOP + SIDE + 4, MUTED)
-        if SIDE * at - last >= APART:
-            picture.text(LEFT + SIDE * at, TOP + SIDE + 18, text, "middle", fill=MUTED)
-            last = SIDE * at
-    picture.text(LEFT + SIDE / 2, TOP + SIDE + 39, f"{label(target, 24)} as given", "middle")
-    picture.text(LEFT, TOP - 10, f"{label(target, 24)} as predicted from the other columns")
-
-
-def _ticks(measure, low, high):
-    """Return a few numbers of few digits, about evenly far apart in the picture."""
-    wanted = measure.back(np.linspace(low, high, TICKS + 2)[1:-1])
-    for digits in range(1, 7):
-        found = sorted({float(f"{value:.{digits}g}") for value in wanted})
-        if len(found) == TICKS:
-            break
-    ends = measure.back(np.array([low, high]))
-    return [value for value in found if ends[0] <= value <= ends[1]]

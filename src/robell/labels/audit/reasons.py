@@ -166,10 +166,7 @@ def _named(used, place, weights, own, other):
 
 
 def in_words(column, place, own, other):
-    """Say how the value of a row differs from what is usual with its label, and fits another.
-
-    ``own`` and ``other`` are pairs: how rows are called, and the places of trusted ones.
-    """
+    """Say how a value differs from what is usual with its label, and fits another."""
     name, value = shortened(column.name, SHOWN), shortened(value_text(column, place), SHOWN)
     (label, alike), (other_label, others) = own, other
     together = f"{name} {value or '(missing)'} speaks against {label}, together with other columns"

@@ -76,10 +76,9 @@ WORDS = tomllib.loads(read_resource("robell.labels.audit", "words.toml"))
 class Evidence:
     """What the page is made of: the table, its columns as numbers, and what was found.
 
-    `name` is that of the target, `target` what was read there, `given` the cells of its rows,
-    `codes` their places among the classes, and `labels` the fingerprint of the whole column;
-    `is_sample` says whether the source has more rows than were read, `asked_for` whether somebody
-    said which kind the target is of. The last three are there once it is judged.
+    `target` is what was read in the column `name`, `given` the cells of its rows, `codes` their
+    places among the classes, `labels` the fingerprint of the whole column. The last three are there
+    once it is judged.
     """
 
     name: str
@@ -102,11 +101,9 @@ class Evidence:
 
     @property
     def view(self) -> np.ndarray:
-        """The rows for neighbours and the map: numbers cut off at three standard deviations.
-
-        Two rows with different levels of a category are as far apart in it as two typical rows are
-        in a number: the squared distance is 2 in either.
-        """
+        """The rows for neighbours and the map: numbers cut off at three standard deviations."""
+        # Two rows with different levels of a category are as far apart in it as two typical rows
+        # are in a number: the squared distance is 2 in either.
         return np.clip(self.matrix, -FAR, FAR)
 
 
@@ -145,17 +142,10 @@ class Audit:
         return f"<{type(self).__name__} of {self.name}: {self._headline()}>"
 
     def to_frame(self) -> Any:
-        """Return all rows as a pandas frame, the least probable ones first.
+        """Return all rows as a pandas frame with the columns of the CSV file, less the table's own.
 
-        Returns
-        -------
-        frame : pandas.DataFrame
-            The columns of the CSV file without the table's own: ``row``, ``line``, then ``given``,
-            ``suggested`` (numbers as the table writes them), ``decision`` (empty, to be filled
-            in), ``quality``, the probability of each class, of numbers ``lower`` and ``upper``,
-            ``suspect``, ``reasons``, ``target`` and ``fingerprint``: written as CSV, it can be
-            given to :func:`apply_review`. Of annotators ``consensus``, ``quality``, ``labels`` (how
-            many), the probability of each class, ``ask next`` (whom) and ``gain``.
+        The least probable rows come first. Written as CSV, that of classes or numbers can be given
+        to :func:`apply_review`.
         """
         return require("pandas", "files").DataFrame(self._table())
 
@@ -329,15 +319,7 @@ class JudgedAudit(Audit):
         return int(self.evidence.reviewed.corrected.sum())
 
     def summary(self) -> dict[str, Any]:
-        """Return what was found in few numbers: a dictionary that can be written as JSON.
-
-        Returns
-        -------
-        found : dict
-            Rows, of classes their sizes and the estimated kinds of mistakes, how many rows are
-            suspect, the trust, and the suspect rows, the least probable ones first; of numbers each
-            with its number, the suggested one and its interval.
-        """
+        """Return what was found in few numbers: a dictionary that can be written as JSON."""
         n, n_suspects = len(self.row), int(self.suspect.sum())
         sizes, mistakes, measured, suspects = self._summary_parts()
         return {
@@ -763,11 +745,9 @@ def output_paths(out, name, source=None, is_ours=None):
 
 
 def result_paths(out, name, what, kinds, source=None, is_ours=None):
-    """Return the paths of results, ``NAME-what.kind``, none of which may replace the source.
-
-    ``out`` is a folder, where the files are called after ``name``, or the beginning of their names.
-    Given ``is_ours``, only files that it knows are replaced.
-    """
+    """Return the paths of results, ``NAME-what.kind``, none of which may replace the source."""
+    # ``out`` is a folder, where the files are called after ``name``, or the beginning of their
+    # names. Given ``is_ours``, only files that it knows are replaced.
     name = stem_of(name) or "table"  # of a folder without a name, which is refused when it is read
     out = Path() if out is None else out
     is_folder = Path(out).is_dir() or str(out).endswith(("/", os.sep))

@@ -26,7 +26,6 @@ import numpy as np
 from robell._tools.files import FileError, check_output, lock_alone, write_atomically
 from robell._tools.text import counted, said, spreadsheet_plain, visible, writable
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
-from robell.labels.audit.result import result_paths
 from robell.labels.review.review import (
     CHANGE,
     DROP,
@@ -252,11 +251,6 @@ class ReviewDesk:
         section = Section("suspects", "Rows to check", (Paragraph(text), review))
         title = f"Review of {visible(self.result.name)[:60]}"
         return render(title, self.result._question, [section])
-
-
-def desk_path(out, name, source):
-    """Return where the review file stands: as the files of an audit, NAME-decisions.csv."""
-    return result_paths(out, name, "decisions", ("csv",), source)[0]
 
 
 @contextmanager
