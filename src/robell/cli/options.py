@@ -159,8 +159,10 @@ def add_options(parser, described, values, wants_help):
                 if key not in ("help", "type"):
                     how[key] = values()[value.strip("{}")]
                 elif wants_help or key == "type":
-                    lists = {k: ", ".join(v) for k, v in values().items() if isinstance(v, list)}
-                    how[key] = value.format(**values() | lists)
+                    shown = dict(values())
+                    for filled, texts in shown.items():
+                        shown[filled] = ", ".join(texts) if isinstance(texts, list) else texts
+                    how[key] = value.format(**shown)
             if "type" in how:
                 kind, *limits = how["type"].split()
                 how["type"] = whole(*map(int, limits)) if kind == "whole" else KINDS[kind]

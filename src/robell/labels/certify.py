@@ -518,7 +518,7 @@ def _certificate(plan, table, checked, target=None):
     told, wrong, right, given, classes = _compared(plan, audited, at, texts)
     listed, everywhere = np.isin(letters[covered], list(plan.listed)), np.ones(len(covered), bool)
 
-    def sums(wrong, inside=everywhere):
+    def sums(wrong: Any, inside: Any = everywhere) -> tuple[Any, Any, Any]:
         return domain_strata(stratum, at, wrong, inside)
 
     # Rows that could not be told count as right for the lower end and as wrong for the upper: of
@@ -537,7 +537,8 @@ def _certificate(plan, table, checked, target=None):
     recall, on_list = None, np.bincount(stratum, listed) > 0
     if on_list.any() and wrong.any():
         ends = wrong | (~told & ~listed[at]), wrong | (~told & listed[at])
-        recall = _between(*(interval_of_share(*sums(one), on_list) for one in ends))
+        low, high = (interval_of_share(*sums(one), on_list) for one in ends)
+        recall = _between(low, high)
     if plan.kind == "numbers":
         ways = [part(name, everywhere, right == name) for name in ("too small", "too large")]
         ways = [one for one in ways if one.found]

@@ -184,7 +184,7 @@ class AuditResult(JudgedAudit):
         """Judge the labels, and the groups; return the evidence, and what classes only have."""
         labels, codes, seed = evidence.target, evidence.codes, evidence.random_state
         settled, first = decided
-        reviewed = Reviewed.none(codes)
+        reviewed = Reviewed(settled, codes, settled)  # nothing, unless some are settled
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoSignalWarning)  # the result says it
             judgement = judge_labels(evidence.matrix, codes, random_state=seed)
@@ -245,7 +245,9 @@ class AuditResult(JudgedAudit):
         compared = {} if self.groups is None else {"by_group": groups_summary(self)}
         if self.against is not None:
             compared["against"] = against_summary(self.against)
-        reasons = {str(row): [one.text for one in some] for row, some in self.reasons.items()}
+        reasons: dict[str, list[str]] = {}
+        for row, some in self.reasons.items():
+            reasons[str(row)] = list(map(attrgetter("text"), some))
         return (
             {"classes": sizes},
             {"mistakes": ways, **compared},
@@ -377,10 +379,6 @@ class AuditResult(JudgedAudit):
         )
         return Paragraph(text), TableBlock(table)
 
-    def _names(self):
-        """Return the names that stand on the page, perhaps shortened."""
-        return [*self.classes, *self.set_aside, *super()._names()]
-
 
 class Direction(NamedTuple):
     """Rows of class `true` that are labelled `given`, as places of classes.
@@ -428,7 +426,7 @@ def classes_section(result):
     given = np.bincount(codes, minlength=len(result.classes))
     estimated = result.probability.sum(axis=0) if result._has_estimates else None
     chosen = sorted(np.argsort(-given, kind="stable")[:MOST_BARS].tolist())
-    names = [result.classes[k] for k in chosen]
+    names = list(map(result.classes.__getitem__, chosen))
     svg = class_bars(names, given[chosen], None if estimated is None else estimated[chosen])
     small, large = int(given.argmin()), int(given.argmax())
     how = (
@@ -506,11 +504,11 @@ def map_section(result):
 def contradictions_section(result):
     """Show rows that agree in every used column and differ in the label."""
     evidence = result.evidence
-    groups = [np.searchsorted(result.row, group) for group in result.contradictions]
-    if not groups:
+    if not result.contradictions:
         text = Paragraph(result._words["no_contradictions"])
         return Section("contradictions", "Contradictions", (text,))
-    n_rows = sum(len(group) for group in groups)
+    groups = [np.searchsorted(result.row, group) for group in result.contradictions]
+    n_rows = sum(map(len, groups))
     counts = [np.bincount(evidence.codes[group]) for group in groups]
     least = sum(int(count.sum() - count.max()) for count in counts)
     text = result._say(
@@ -562,8 +560,9 @@ def told_apart(plane, codes, seed):
     n_near = min(NEAR, len(chosen) - 1)
     _, near = KDTree(plane[chosen]).query(plane[chosen], k=n_near + 1)
     near = near[:, 1:]
-    names = np.unique(codes)
+    names, found = np.unique(codes), []
     if len(names) < 2:
         return 0.5
-    found = [areas((codes[near] == k).mean(axis=1), codes == k)[1] for k in names]
+    for k in names:
+        found.append(areas((codes[near] == k).mean(axis=1), codes == k)[1])
     return float(np.mean(found))

@@ -143,21 +143,28 @@ def class_map(names, codes, plane, suspect, seed):
     low, high = np.percentile(plane[chosen], [0.5, 99.5], axis=0)
     middle, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-9)
     unit = np.clip((plane[chosen] - middle) / half, -1.06, 1.06) * [1, -1]
-    spots = _spread((unit / 1.06 * 0.5 + 0.5) * (WIDTH - 20) + 10, seed)
+    spots = (unit / 1.06 * 0.5 + 0.5) * (WIDTH - 20) + 10
+    # Dots at the same spot are moved a little apart, so that one sees how many there are.
+    _, place, count = np.unique(np.round(spots), axis=0, return_inverse=True, return_counts=True)
+    count, rng = count[place.reshape(-1)], np.random.default_rng(seed)
+    angle, way = rng.uniform(0, 2 * np.pi, len(spots)), np.sqrt(rng.random(len(spots)))
+    radius = np.where(count > 1, np.minimum(WIDEST_SPREAD, 2.0 * np.sqrt(count)), 0) * way
+    spots = spots + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    spots = np.clip(spots, 6, WIDTH - 6)
     codes, suspect = codes[chosen], suspect[chosen]
     order = np.argsort(-np.bincount(codes, minlength=len(names)), kind="stable")
-    legend = [(KINDS[min(p, len(KINDS) - 1)], int(k)) for p, k in enumerate(order)]
-    n_lines = min(len(legend), len(KINDS)) + bool(suspect.any())
+    n_lines = min(len(order), len(KINDS)) + bool(suspect.any())
     top = 22 * n_lines + 8
     about = f"{len(chosen):,} rows as dots, {int(suspect.sum()):,} of them suspect and crossed"
     picture = Picture("audit-map", WIDTH, top + WIDTH, "Map of the rows", about)
     last = ""
-    for place, ((colour, shape), k) in enumerate(legend):
-        others = len(legend) > len(KINDS) and place >= len(KINDS) - 1
-        if place < len(KINDS):
+    for rank, k in enumerate(order.tolist()):
+        colour, shape = KINDS[min(rank, len(KINDS) - 1)]
+        others = len(order) > len(KINDS) and rank >= len(KINDS) - 1
+        if rank < len(KINDS):
             last = "other classes" if others else label(names[k])
-            picture.dots([(8, 22 * place + 11)], colour, shape, 5.0, 1.0)
-            picture.text(22, 22 * place + 16, last)
+            picture.dots([(8, 22 * rank + 11)], colour, shape, 5.0, 1.0)
+            picture.text(22, 22 * rank + 16, last)
         here = (codes == k) & ~suspect
         picture.dots(spots[here] + [0, top], colour, shape, 2.4, 0.55)
     if suspect.any():
@@ -185,17 +192,6 @@ def drawn_words(drawn, n_rows):
     """Say that a picture shows only some of the rows, "" where it shows all."""
     few = f" {drawn:,} of {n_rows:,} rows, chosen at random, are shown (at most {MOST_DOTS:,})."
     return "" if drawn == n_rows else few
-
-
-def _spread(spots, seed):
-    """Move dots at the same spot a little apart, so that one sees how many there are."""
-    _, place, count = np.unique(np.round(spots), axis=0, return_inverse=True, return_counts=True)
-    count = count[place.reshape(-1)]
-    rng = np.random.default_rng(seed)
-    angle, way = rng.uniform(0, 2 * np.pi, len(spots)), np.sqrt(rng.random(len(spots)))
-    radius = np.where(count > 1, np.minimum(WIDEST_SPREAD, 2.0 * np.sqrt(count)), 0) * way
-    moved = spots + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    return np.clip(moved, 6, WIDTH - 6)
 
 
 def predicted_beside_given(result):

@@ -79,10 +79,10 @@ class NumberAuditResult(JudgedAudit):
     def _judged(evidence, decided, grouping):
         """Judge the numbers; return the evidence, and what numbers only have."""
         matrix, values = evidence.matrix, evidence.target.values
-        reviewed = Reviewed.none(values)
+        settled, first = decided
+        reviewed = Reviewed(settled, values, settled)  # nothing, unless some are settled
         judgement = judge_numbers(matrix, values, np.ones(len(matrix)), evidence.random_state)
-        if is_reviewed := bool(decided[0].any()):
-            settled, first = decided
+        if is_reviewed := bool(settled.any()):
             kind = evidence.table.columns[find_column(evidence.table, evidence.name)].kind
             texts = [spreadsheet_plain(text) for text in first]
             read, _, _ = numbers_of(texts, evidence.table.delimiter, kind)

@@ -549,7 +549,8 @@ class JudgedAudit(Audit):
 
     def _names(self):
         """Return the names that stand on the page, perhaps shortened."""
-        return [self.name, self.target, *map(attrgetter("name"), self.columns)]
+        labels = *getattr(self, "classes", ()), *getattr(self, "set_aside", ())
+        return [*labels, self.name, self.target, *map(attrgetter("name"), self.columns)]
 
     def _found(self, top, csv_path):
         """Yield the first screen: numbers, how far to trust them, what to do, what to know."""
@@ -754,14 +755,16 @@ def result_paths(out, name, what, kinds, source=None, is_ours=None):
     prefix = Path(out) / name if is_folder else Path(out)
     if not prefix.parent.is_dir() and not is_folder:
         raise FileError(f"{prefix}: there is no folder {prefix.parent}")
-    paths = tuple(prefix.with_name(f"{prefix.name}-{what}.{kind}") for kind in kinds)
+    paths = []
+    for kind in kinds:
+        paths.append(prefix.with_name(f"{prefix.name}-{what}.{kind}"))
     if prefix.parent.is_dir():
         sources = [source] if isinstance(source, str | os.PathLike) else []
         for path in paths:
             check_output(path, sources, is_ours)
         if all(map(Path.exists, paths)) and paths[0].samefile(paths[-1]) and paths[1:]:
             raise FileError(f"{paths[0]}: is the same file as {paths[1]}; give another name")
-    return paths
+    return tuple(paths)
 
 
 def require_whole(name, value, least, most=None):

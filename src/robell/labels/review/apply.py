@@ -190,9 +190,9 @@ def _match(source, review):
                 )
             if one.word == CHANGE:
                 new[at] = labels[one.row]
-        gone = frozenset(one.row - 1 for one in dropped)
-        was_applied = not new and not gone and bool(labels)
-        return _Matched(new, gone, was_applied, dict(zip(prints, count(1), strict=False)))
+        out = frozenset(one.row - 1 for one in dropped)
+        was_applied = not new and not out and bool(labels)
+        return _Matched(new, out, was_applied, dict(zip(prints, count(1), strict=False)))
     if dropped and _is_same(review.table, prints, dropped):
         gone = [one.row for one in dropped]
         stay = [one for one in review.decisions if one.word != DROP]

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -291,7 +292,7 @@ def row_prints(names, target, rows):
 
 def fingerprints(table, target):
     """Return the fingerprint of every row, that of its table (of a sample, its size) before it."""
-    names, cells = zip(*((column.name, column.cells) for column in table.columns), strict=True)
+    names, cells = map(attrgetter("name"), table.columns), map(attrgetter("cells"), table.columns)
     rows = [print_ for print_, _ in row_prints(names, target, zip(*cells, strict=True))]
     whole = in_letters(sum(rows)) if len(rows) == table.n_rows else f"n{table.n_rows}"
     return np.array([f"{whole}-{in_letters(row)}" for row in rows], dtype=object)

@@ -134,8 +134,8 @@ class ReviewDesk:
         stream, target = io.StringIO(), cards["target"]["written"]
         writer = csv.DictWriter(stream, header, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
-        for *known, print_ in rows:
-            cells = *known, target, f"{cards['table']}-{print_}"
+        for *first, print_ in rows:
+            cells = *first, target, f"{cards['table']}-{print_}"
             writer.writerow(dict(zip(HEADER, cells, strict=True)))
         write_atomically(self.path, stream.getvalue())
 
