@@ -534,7 +534,8 @@ def _certificate(plan, table, checked, target=None):
         share = Interval(*(value / n for value in total(inside, wrong)))
         return Part(name, n, int(drawn.sum()), int((drawn & wrong).sum()), share)
 
-    recall, on_list = None, np.bincount(stratum, listed) > 0
+    recall = None
+    on_list: Any = np.bincount(stratum, listed) > 0
     if on_list.any() and wrong.any():
         ends = wrong | (~told & ~listed[at]), wrong | (~told & listed[at])
         low, high = (interval_of_share(*sums(one), on_list) for one in ends)

@@ -78,10 +78,10 @@ class Trust:
 
 @dataclass(frozen=True)
 class LabelTrust(Trust):
-    """Trust in classes, by hidden rows: the area under the ROC curve of each, and their mean.
+    """Trust in classes: areas under the ROC curve of hidden rows, and their mean.
 
     `misfits` is the share of rows with another label than predicted, `clarity` the estimated share
-    whose true class was predicted.
+    of rows whose true class was predicted.
     """
 
     separation: float

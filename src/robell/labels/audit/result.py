@@ -269,8 +269,7 @@ class Audit:
 class JudgedAudit(Audit):
     """What audits of classes and of numbers do alike: every row has a quality, and may be suspect.
 
-    ``run.py`` has a kind read its target (``_read``), judge it (``_judged``) and find the reasons
-    of suspects (``_reasons_of``). What a kind alone has to say is asked of its other hooks, below.
+    ``run.py`` asks a kind for its ``_read``, ``_judged`` and ``_reasons_of``.
     """
 
     _most: ClassVar[int] = MOST_CARDS

@@ -45,10 +45,7 @@ _APART, _NONE = "\x1f", "\x00"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided about one row, `word` empty where nothing was, and where it stands.
-
-    `label` is the one the row shall have, None where it is to be dropped.
-    """
+    """What was decided about a row, if anything; `label` is None where it is to be dropped."""
 
     row: int
     line: int
