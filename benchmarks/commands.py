@@ -2,9 +2,10 @@
 
     python benchmarks/commands.py
 
-`robell fit` of 1,500 x 8 and 20,000 x 12 with its report, and `robell predict` of 200,000 rows with
-the second model, with probabilities and with reasons; beside them the import of scikit-learn and of
-skops alone, without which no model is fitted and none is saved.
+`robell audit` of 1,500 x 8, 20,000 x 12 and 2,000 x 2 with 200 classes, `robell fit` of 1,500 x 8
+and 20,000 x 12 with its report, and `robell predict` of 200,000 rows with the second model, with
+probabilities and with reasons; beside them the import of scikit-learn and of skops alone, without
+which no model is fitted and none is saved.
 """
 
 import argparse
@@ -33,6 +34,15 @@ def write_table(path, n_rows, n_columns, seed):
         file.writelines(",".join(row) + "\n" for row in zip(*columns.values(), strict=True))
 
 
+def write_many_classes(path, n_rows, n_classes):
+    """Write two columns of numbers around a centre for each of many classes."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, n_classes, n_rows)
+    X = rng.normal(scale=10, size=(n_classes, 2))[label] + rng.normal(size=(n_rows, 2))
+    lines = (f"{a:.4f},{b:.4f},c{k}" for (a, b), k in zip(X, label, strict=True))
+    path.write_text("\n".join(["a,b,y", *lines]) + "\n")
+
+
 def cpu_seconds(*arguments):
     """Return the CPU seconds of a process of Python."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -49,15 +59,22 @@ def main():
     repeats = parser.parse_args().repeats
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        small, large, new = (folder / name for name in ("small.csv", "large.csv", "new.csv"))
+        small, large, new, many = (
+            folder / f"{name}.csv" for name in ("small", "large", "new", "many")
+        )
         write_table(small, 1_500, 8, 0)
         write_table(large, 20_000, 12, 0)
         write_table(new, 200_000, 12, 1)
+        write_many_classes(many, 2_000, 200)
         model, out = folder / "m.skops", folder / "p.csv"
         fit, predict = ["-m", "robell.cli", "fit"], ["-m", "robell.cli", "predict", model, new]
+        audit = ["-m", "robell.cli", "audit", "--target", "y", "--out", folder]
         ways = {
             "import scikit-learn": ["-c", "import sklearn.base, sklearn.pipeline"],
             "import scikit-learn and skops": ["-c", "import sklearn.base, skops.io"],
+            "audit 1,500 x 8": [*audit, small],
+            "audit 20,000 x 12": [*audit, large],
+            "audit 2,000 x 2, 200 classes": [*audit, many],
             "fit 1,500 x 8": [*fit, small, "--target", "y", "--out", model],
             "fit 20,000 x 12": [*fit, large, "--target", "y", "--out", model],
             "predict 200,000 rows": [*predict, "--proba", "--out", out],

@@ -121,3 +121,24 @@ def test_the_hook_runs_in_a_checkout_that_cannot_be_written_to(here, tmp_path):
     )
     assert (done.returncode, done.stderr) == (4, "")
     assert [path.name for path in checkout.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx"])
+def test_an_audit_starts_without_pandas_and_finds_the_same(tmp_path, kind):
+    X = np.random.default_rng(0).normal(size=(60, 2)).round(3)
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": np.where(X[:, 0] > 0, "yes", "no")})
+    table = tmp_path / f"t.{kind}"
+    write = {"csv": frame.to_csv, "parquet": frame.to_parquet, "xlsx": frame.to_excel}[kind]
+    write(table, index=False)
+    code = (
+        "import sys\nfrom robell.cli.main import main\n"
+        "status = main()\nassert not status, status\nassert 'pandas' not in sys.modules\n"
+        "import pandas\nassert pandas.DataFrame is not None"
+    )
+    arguments = ["audit", str(table), "--target", "y", "--json"]
+    command = [sys.executable, "-c", code, *arguments, str(tmp_path / "alone.json"), "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert main([*arguments, str(tmp_path / "beside.json"), "--quiet"]) == 0
+    alone, beside = ((tmp_path / f"{name}.json").read_text() for name in ("alone", "beside"))
+    assert alone == beside

@@ -6,12 +6,13 @@ import argparse
 import gc
 import io
 import os
+import re
 import shlex
 import signal
 import sys
 import threading
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from robell import __version__
@@ -28,6 +29,7 @@ from robell.cli.options import (
     OptionError,
     add_options,
     say,
+    without,
 )
 
 # Parameters of Python that are options of another name
@@ -78,13 +80,15 @@ def main(arguments: list[str] | None = None) -> int:
     gc.set_threshold(NEW_OBJECTS, *collected[1:])
     command = None  # until the options are read
     try:
-        with _signals_as_interrupt(is_process), warnings.catch_warnings():
+        with _signals_as_interrupt(is_process), ExitStack() as skipping, warnings.catch_warnings():
             # One line for a warning, as for everything else that a command says beside its result
             warnings.showwarning = lambda message, *_: say(visible(" ".join(str(message).split())))
             # Of single numbers; what they come to is checked where it matters.
             warnings.simplefilter("ignore", RuntimeWarning)
             options = _parser(arguments).parse_args(arguments)
             command = COMMANDS[options.command]
+            if is_process:
+                skipping.enter_context(without(*command.skipped))
             Progress.enabled = shown and not getattr(options, "quiet", False)
             status = command.run(options, shlex.join(["robell", *arguments]))
             sys.stdout.flush()  # what cannot be written is noticed here, not when Python ends
@@ -157,7 +161,7 @@ def _signals_as_interrupt(is_process):
 
 def _parser(arguments):
     """Return the parser; the command that is given alone gets its options, which is quicker."""
-    wants_help = any(one.startswith(("-h", "--h")) for one in arguments)
+    wants_help = any(map(re.compile("-h|--h").match, arguments))
     how: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     parser = argparse.ArgumentParser(
         prog="robell",

@@ -8,10 +8,11 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from robell._tools.files import parse_bytes, read_resource
@@ -49,12 +50,14 @@ class Command:
 
     ``run`` gets the options and the command as it was typed, and returns the exit status.
     ``values`` gives what is filled in for names in braces. What a study had finished is kept when
-    it is stopped; other commands then have written nothing.
+    it is stopped; other commands then have written nothing. `skipped` are packages that a process
+    of this command never needs, and that scikit-learn and PyArrow would import.
     """
 
     run: Callable[[argparse.Namespace, str], int]
     values: Callable[[], dict[str, Any]] = dict
     is_study: bool = False
+    skipped: tuple[str, ...] = ()
 
 
 # -- kinds of options ------------------------------------------------------------------
@@ -156,8 +159,10 @@ def add_options(parser, described, values, wants_help):
                 if key not in ("help", "type"):
                     how[key] = values()[value.strip("{}")]
                 elif wants_help or key == "type":
-                    lists = {k: ", ".join(v) for k, v in values().items() if isinstance(v, list)}
-                    how[key] = value.format(**values() | lists)
+                    shown = dict(values())
+                    for filled, texts in shown.items():
+                        shown[filled] = ", ".join(texts) if isinstance(texts, list) else texts
+                    how[key] = value.format(**shown)
             if "type" in how:
                 kind, *limits = how["type"].split()
                 how["type"] = whole(*map(int, limits)) if kind == "whole" else KINDS[kind]
@@ -202,17 +207,28 @@ def known(given, names, what):
     return list(dict.fromkeys(given))
 
 
+@contextmanager
+def without(*packages):
+    """Let imports do without optional packages, unless they are imported already."""
+
+    def find_spec(name, path=None, target=None):
+        if name in packages:
+            raise ModuleNotFoundError(f"{name} is not needed here", name=name)
+
+    finder: Any = SimpleNamespace(find_spec=find_spec)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
 def memory_left(limit, packages=("pyarrow.parquet", "pyarrow.csv", "pandas", "skops.io")):
     """Return what the limit leaves beside the program itself and the packages that it takes."""
     # skops asks scikit-learn for all that it has, which would import these for nothing.
-    absent: Any = dict.fromkeys({"cupy", "dask", "jax", "pytest", "torch"} - sys.modules.keys())
-    sys.modules.update(absent)
-    try:
+    with without("cupy", "dask", "jax", "pytest", "torch"):
         for name in packages:
             require(name, "files")  # part of the program, and the larger part
-    finally:
-        for name in absent:
-            del sys.modules[name]
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         own = pages * 4096

@@ -9,9 +9,11 @@ def run(options, typed):
     """Audit the table, and serve the page that asks about its rows."""
     from robell._tools.text import counted
     from robell.labels.audit import audit
-    from robell.labels.review.server import ReviewDesk, ReviewServer, desk_path, only_writer
+    from robell.labels.audit.result import result_paths
+    from robell.labels.review.server import ReviewDesk, ReviewServer, only_writer
 
-    path = desk_path(options.out, options.data.name, options.data)
+    # Where the review stands: as the files of an audit, NAME-decisions.csv
+    (path,) = result_paths(options.out, options.data.name, "decisions", ("csv",), options.data)
     with only_writer(path):  # before the work
         result = audit(options.data, options.target, **how_judged(options, "kind"))
         desk = ReviewDesk(result, path)
@@ -51,5 +53,5 @@ def run_apply(options, typed):
     return OK
 
 
-COMMAND = Command(run)
-APPLY = Command(run_apply)
+COMMAND = Command(run, skipped=("pandas",))
+APPLY = Command(run_apply, skipped=("pandas",))

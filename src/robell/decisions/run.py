@@ -325,5 +325,6 @@ def _judge(fitted: Any, training: Training, held: Any, seed: int) -> tuple[Any, 
     is_reviewed = bool(reviewed.settled.any())
     if is_reviewed:
         judged = judge_reviewed(judged, codes, reviewed)
-    trust = measure_trust(judged, X, codes, seed, is_reviewed, unseen)
-    return trust.suspects_of(judged), trust.beside(training.giveaways), of_held
+    told = bool(training.giveaways)
+    trust = measure_trust(judged, X, codes, seed, is_reviewed, unseen, told)
+    return trust.suspects_of(judged), trust, of_held

@@ -110,26 +110,20 @@ class Consensus:
     def next_labels(
         self, n: int = 10, *, new_only: bool = True
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Say which rows to have labelled next, and by whom.
-
-        Each suggestion is the row and annotator whose label is expected to make the consensus
-        surer by the most; a row is named once.
+        """Say which rows to have labelled next, and by whom, to make the consensus surer.
 
         Parameters
         ----------
         n : int, default=10
-            How many suggestions.
+            How many suggestions, each of another row.
         new_only : bool, default=True
             Leave out annotators who have labelled the row already.
 
         Returns
         -------
-        row : ndarray of shape (n,)
-            The rows, the most useful first, by the names of ``row``.
-        annotator : ndarray of shape (n,)
-            Who should label each.
-        gain : ndarray of shape (n,)
-            By how much the probability of the likeliest class is expected to rise.
+        row, annotator, gain : arrays of shape (n,)
+            The rows by the names of ``row``, the most useful first, who should label each, and by
+            how much the probability of the likeliest class is expected to rise.
 
         Examples
         --------
@@ -148,10 +142,7 @@ class Consensus:
         return self.row[order], self.annotator[best[order]], gain[order]
 
     def to_frame(self) -> Any:
-        """Return one row a label as a pandas data frame, the least likely labels first.
-
-        Its columns are ``row``, ``annotator``, ``label``, ``quality`` and ``consensus``.
-        """
+        """Return one row a label as a pandas data frame, the least likely labels first."""
         pandas = require("pandas", extra="files")
         frame = pandas.DataFrame(
             {
@@ -224,8 +215,14 @@ def find_consensus(
     0
     """
     read = read_votes(labels, X, row, annotator)
-    if read.X is None:
-        _warn_without_overlap(read.votes)
+    several = overlap(read.votes.row)
+    if read.X is None and several < LITTLE_OVERLAP:  # annotators cannot be compared
+        warnings.warn(
+            f"{several:.0%} of the rows have labels of two annotators or more: without X, who is "
+            "right where cannot be told; the labels are given back nearly as they are",
+            UserWarning,
+            stacklevel=2,
+        )
     return consensus_of(read, random_state)
 
 
@@ -286,17 +283,6 @@ def overlap(given_row):
     """Return the share of labelled rows that two annotators or more have labelled."""
     counts = np.bincount(given_row)
     return float((counts > 1).sum() / max((counts > 0).sum(), 1))
-
-
-def _warn_without_overlap(votes):
-    """Warn where annotators cannot be compared: hardly any row has two labels."""
-    if (several := overlap(votes.row)) < LITTLE_OVERLAP:
-        warnings.warn(
-            f"{several:.0%} of the rows have labels of two annotators or more: without X, who is "
-            "right where cannot be told; the labels are given back nearly as they are",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 class ReadVotes(NamedTuple):

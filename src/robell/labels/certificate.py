@@ -9,16 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from robell import __version__
-from robell._core.labels.sampling import (
-    CONFIDENCE,
-    Interval,
-    domain_strata,
-    interval_of_share,
-    interval_of_total,
-)
+from robell._core.labels.sampling import CONFIDENCE, Interval
 from robell._tools.files import write_together
 from robell._tools.text import counted, in_cell, literal, quoted, visible
 from robell.labels.audit.result import as_json, result_paths
@@ -45,65 +37,6 @@ class Part(NamedTuple):
     checked: int
     found: int
     share: Interval
-
-
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """What a person has said of the rows checked, beside what the table says.
-
-    `stratum`, `listed` and `given` are of every row covered; `checked` are the places of the rows
-    drawn among them, and `told`, `wrong` and `right` what was said of those: whether the right
-    label could be told, whether the given one is another, and which it is.
-    """
-
-    stratum: np.ndarray
-    listed: np.ndarray
-    checked: np.ndarray
-    told: np.ndarray
-    wrong: np.ndarray
-    right: np.ndarray
-    given: np.ndarray
-
-    def total(self, inside: np.ndarray, wrong: np.ndarray) -> Interval:
-        """Return how many rows of a part are wrong, of those drawn ``wrong`` ones are.
-
-        Rows that could not be told count as right for the lower end and as wrong for the upper.
-        """
-        ends = [wrong] if self.told.all() else [wrong, wrong | ~self.told]
-        found = [
-            interval_of_total(*domain_strata(self.stratum, self.checked, one, inside))
-            for one in ends
-        ]
-        return _between(found[0], found[-1], float(inside.sum()))
-
-    def part(self, name: str, inside: np.ndarray, wrong: np.ndarray) -> Part:
-        """Return a part of the table, with the share of its labels that is wrong."""
-        n, drawn = int(inside.sum()), inside[self.checked]
-        share = Interval(*(value / n for value in self.total(inside, wrong)))
-        return Part(name, n, int(drawn.sum()), int((drawn & wrong).sum()), share)
-
-    def recall(self) -> Interval | None:
-        """Return which share of the wrong labels the list holds; None where nothing can be said.
-
-        Rows that could not be told are taken for wrong where they lower the share, or raise it.
-        """
-        strata = np.unique(self.stratum)
-        on_list = np.array([self.listed[self.stratum == h].any() for h in strata])
-        if not on_list.any() or not self.wrong.any():
-            return None
-        untold, is_listed = ~self.told, self.listed[self.checked]
-        everywhere = np.ones(len(self.stratum), bool)
-        found = [
-            interval_of_share(*domain_strata(self.stratum, self.checked, one, everywhere), on_list)
-            for one in (self.wrong | (untold & ~is_listed), self.wrong | (untold & is_listed))
-        ]
-        return _between(*found)
-
-
-def _between(lower, upper, most=math.inf):
-    """Return the interval from the lower end of one to the upper end of another, at the most."""
-    about = 0.5 * (lower.about + upper.about)
-    return Interval(*(min(value, most) for value in (about, lower.low, upper.high)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,13 +120,7 @@ class Certificate:
     json: Path | None = None
 
     def headline(self) -> str:
-        """Return the result in one or two sentences.
-
-        Returns
-        -------
-        text : str
-            The upper end of the share of wrong labels, and what the list of suspects held.
-        """
+        """Return the upper end of the share of wrong labels, and what the list of suspects held."""
         text = (
             f"At most {_upper(self.share.high)} of the {self.n_covered:,} {self._things} are "
             f"wrong, with {SURE} confidence"
@@ -208,13 +135,7 @@ class Certificate:
         return "numbers" if self.kind == "numbers" else "labels"
 
     def lines(self) -> list[str]:
-        """Return the certificate in a few lines of text.
-
-        Returns
-        -------
-        lines : list of str
-            The headline, the estimate, the kinds of mistakes that were found, and remarks.
-        """
+        """Return the headline, the estimate, the kinds of mistakes found, and remarks."""
         estimate = f"{_about(self.share)} by estimate, {_range(self.share)}"
         found = f"{self.n_found:,} of {counted(self.n_checked, 'row')} checked were wrong"
         ways = [
@@ -224,32 +145,16 @@ class Certificate:
         return [self.headline(), f"{found}; {estimate}", *ways, *map(visible, self._notes())]
 
     def still_wrong(self, corrected: int) -> tuple[int, int]:
-        """Return how many labels are still wrong after so many of them were corrected.
+        """Return the fewest and the most labels still wrong after so many of them were corrected.
 
         The interval is that of the sample less the labels corrected. It is as valid after every
         decision of a review, as it was made before the first.
-
-        Parameters
-        ----------
-        corrected : int
-            Wrong labels of the rows covered that were found and corrected since.
-
-        Returns
-        -------
-        low, high : int
-            The fewest and the most labels that are still wrong.
         """
         low, high = self.wrong.low - corrected, self.wrong.high - corrected
         return max(0, round(low)), max(0, round(high))
 
     def summary(self) -> dict[str, Any]:
-        """Return the certificate as a dictionary that can be written as JSON.
-
-        Returns
-        -------
-        found : dict
-            All that the page says: counts, intervals, parts, fingerprint, dates, seed and method.
-        """
+        """Return all that the page says as a dictionary that can be written as JSON."""
         names = [name for name in self.__dataclass_fields__ if name not in ("html", "json")]
         return {
             "certificate": self.headline(),
@@ -262,7 +167,7 @@ class Certificate:
     def write(
         self, out: str | os.PathLike[str] | None = None, *, replace: bool = True, command: str = ""
     ) -> Certificate:
-        """Write the certificate as a page and as JSON, both whole or neither.
+        """Write ``<name>-certificate.html`` and ``<name>-certificate.json``, or neither.
 
         Parameters
         ----------
@@ -276,8 +181,7 @@ class Certificate:
         Returns
         -------
         certificate : Certificate
-            The same with `html` and `json`: ``<name>-certificate.html`` and
-            ``<name>-certificate.json``.
+            The same with `html` and `json`.
         """
         html, json = certificate_paths(out, self.name, replace)
         write_together({html: self._page(command), json: as_json(self.summary())})
@@ -293,6 +197,19 @@ class Certificate:
         if self.recall is not None:
             held = _about(self.recall, 0), _range(self.recall, 0)
             facts.append(("held by the list of suspects", *held))
+        counts = "; ".join(f"{n:,}" for n in (self.n_checked, self.n_found, self.n_untold))
+        rows = (
+            ("table", in_cell(self.name)),
+            ("fingerprint of the table and its labels", self.fingerprint),
+            ("rows; with a label", f"{self.n_rows:,}; {self.n_covered:,}"),
+            ("sample", self.sample),
+            ("seed", str(self.random_state)),
+            ("sample drawn on", self.drawn),
+            ("certificate made on", self.dated),
+            ("rows checked; found wrong; not told", counts),
+            ("suspects of the audit", f"{self.n_suspects:,}"),
+        )
+        proof = Table("proof", "Table, sample and dates", ("What", "Value"), rows)
         first: list[Any] = [Paragraph(f"**{literal(self.headline())}**"), Facts(tuple(facts))]
         first += [Callout("note", text) for text in self._notes()]
         sections = [
@@ -306,7 +223,7 @@ class Certificate:
                 self.by_direction,
             ),
             *_parts("group", "By group", in_cell(self.group or ""), "wrong", self.by_group),
-            Section("how", "How it was found", (Paragraph(METHOD), TableBlock(self._proof()))),
+            Section("how", "How it was found", (Paragraph(METHOD), TableBlock(proof))),
         ]
         made = f"Made by robell {__version__} on {self.dated}"
         return render(
@@ -334,22 +251,6 @@ class Certificate:
             yield f"A number is called wrong where it is off by more than {off}."
         if self.recall is None and self.n_suspects:
             yield "No wrong label was found: which share of them the list held cannot be said."
-
-    def _proof(self):
-        """Return the table of what the certificate is for, and made of."""
-        counts = "; ".join(f"{n:,}" for n in (self.n_checked, self.n_found, self.n_untold))
-        rows = [
-            ("table", in_cell(self.name)),
-            ("fingerprint of the table and its labels", self.fingerprint),
-            ("rows; with a label", f"{self.n_rows:,}; {self.n_covered:,}"),
-            ("sample", self.sample),
-            ("seed", str(self.random_state)),
-            ("sample drawn on", self.drawn),
-            ("certificate made on", self.dated),
-            ("rows checked; found wrong; not told", counts),
-            ("suspects of the audit", f"{self.n_suspects:,}"),
-        ]
-        return Table("proof", "Table, sample and dates", ("What", "Value"), tuple(rows))
 
 
 def certificate_paths(out, name, replace=True):

@@ -20,7 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robell import __version__
-from robell._core.labels.sampling import Interval, cut_strata, draw_rows, interval_of_total
+from robell._core.labels.sampling import (
+    Interval,
+    cut_strata,
+    domain_strata,
+    draw_rows,
+    interval_of_share,
+    interval_of_total,
+)
 from robell._tools.files import FileError, write_together
 from robell._tools.optional import require
 from robell._tools.text import counted, said, text_print
@@ -35,7 +42,7 @@ from robell.labels.audit.result import (
     result_paths,
 )
 from robell.labels.audit.run import audit
-from robell.labels.certificate import Answers, Certificate
+from robell.labels.certificate import Certificate, Part
 from robell.labels.review.review import (
     Spellings,
     encoding_of,
@@ -63,8 +70,7 @@ class Plan:
     """How a sample was drawn, which is all that is needed to read it back.
 
     `strata` has a letter for every row of the table, "-" for rows without a label; `listed` are
-    those of suspects, and `rows` the numbers of the rows drawn. `table` and `labels` are
-    fingerprints of all cells but the labels, and of the labels.
+    those of suspects. `table` and `labels` are fingerprints.
     """
 
     name: str
@@ -92,10 +98,7 @@ class Plan:
 
 
 class Expected(NamedTuple):
-    """What checking so many rows is expected to give: an interval for the share of wrong labels.
-
-    `random_rows` are the rows of a simple random sample with an interval of the same width.
-    """
+    """The share of wrong labels to expect, and the rows of an equally good simple sample."""
 
     rows: int
     low: float
@@ -158,18 +161,11 @@ class CheckSample:
         return columns
 
     def to_frame(self) -> Any:
-        """Return the sheet as a pandas frame, its column ``true`` empty, to be filled in.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            The columns ``row``, ``line`` of a text file, ``true``, the columns of the table without
-            its labels and without columns that repeat them, ``sample`` and ``fingerprint``.
-        """
+        """Return the sheet as a pandas frame, its column ``true`` empty, to be filled in."""
         return require("pandas", "files").DataFrame(self._sheet())
 
     def write(self, out: str | os.PathLike[str] | None = None, *, replace: bool = False) -> Any:
-        """Write the sheet and the plan, both whole or neither.
+        """Write the sheet, ``<name>-sample.csv``, and ``<name>-sample.json``, or neither.
 
         Parameters
         ----------
@@ -181,7 +177,7 @@ class CheckSample:
         Returns
         -------
         sample : CheckSample
-            The same with `csv` and `json`: ``<name>-sample.csv`` and ``<name>-sample.json``.
+            The same with `csv` and `json`.
         """
         sheet, plan = sample_paths(out, self.name, replace)
         text = as_csv(self._sheet(), self.table.delimiter)
@@ -189,14 +185,7 @@ class CheckSample:
         return dataclasses.replace(self, csv=sheet, json=plan)
 
     def lines(self) -> list[str]:
-        """Return what to expect of the sample, in a few lines of text.
-
-        Returns
-        -------
-        lines : list of str
-            How many rows to check, and how wide the interval will be by the audit's estimate, with
-            fewer and more rows too.
-        """
+        """Return how many rows to check, and how wide the interval will be by the estimate."""
         one, *others = self.expected
         more = "; ".join(f"with {other.rows:,} rows {_points(other)}" for other in others)
         return [
@@ -507,22 +496,65 @@ def _certificate(plan, table, checked, target=None):
             f"{table.name}: the sample was drawn for the column {said(plan.target)}, not for "
             f"{said(target)}"
         )
-    prints = fingerprints(table, find_column(table, plan.target))
+    place = find_column(table, plan.target)
+    prints = fingerprints(table, place)
     texts = _answers(plan, table, prints, _each(checked))
-    _require_same(plan, table, prints)
+    problem = ""
+    if table.n_rows != len(plan.strata):
+        problem = f"it has {counted(table.n_rows, 'row')}, and had {len(plan.strata):,}"
+    elif prints[0].partition("-")[0] != plan.table:
+        problem = "cells of rows that are not in the sample are different"
+    elif labels_print(table.columns[place]) != plan.labels:
+        problem = "its labels are different, or its rows stand in another order"
+    if problem:
+        raise FileError(
+            f"{table.name}: has changed since the sample was drawn: {problem}; draw a new sample"
+        )
     letters = np.array(list(plan.strata))
     covered = np.flatnonzero(letters != NOT_COVERED)
     _, stratum = np.unique(letters[covered], return_inverse=True)
     at = np.searchsorted(covered, np.array(plan.rows) - 1)
     audited = table.take(covered)
-    told, wrong, right_one, given, classes = _compared(plan, audited, at, texts)
-    groups: tuple[str, ...] = ()
+    told, wrong, right, given, classes = _compared(plan, audited, at, texts)
+    listed, everywhere = np.isin(letters[covered], list(plan.listed)), np.ones(len(covered), bool)
+
+    def sums(wrong: Any, inside: Any = everywhere) -> tuple[Any, Any, Any]:
+        return domain_strata(stratum, at, wrong, inside)
+
+    # Rows that could not be told count as right for the lower end and as wrong for the upper: of
+    # how many are wrong in a part of the table, and of the share of these that the list holds.
+    def total(inside, wrong):
+        low = high = interval_of_total(*sums(wrong, inside))
+        if not told.all():
+            high = interval_of_total(*sums(wrong | ~told, inside))
+        return _between(low, high, float(inside.sum()))
+
+    def part(name, inside, wrong):
+        n, drawn = int(inside.sum()), inside[at]
+        share = Interval(*(value / n for value in total(inside, wrong)))
+        return Part(name, n, int(drawn.sum()), int((drawn & wrong).sum()), share)
+
+    recall = None
+    on_list: Any = np.bincount(stratum, listed) > 0
+    if on_list.any() and wrong.any():
+        ends = wrong | (~told & ~listed[at]), wrong | (~told & listed[at])
+        low, high = (interval_of_share(*sums(one), on_list) for one in ends)
+        recall = _between(low, high)
+    if plan.kind == "numbers":
+        ways = [part(name, everywhere, right == name) for name in ("too small", "too large")]
+        ways = [one for one in ways if one.found]
+    else:
+        pairs = sorted(set(zip(given[at][wrong].tolist(), right[wrong].tolist(), strict=True)))
+        ways = [
+            part(f"{b}, labelled {a}", given == a, wrong & (given[at] == a) & (right == b))
+            for a, b in pairs
+        ]
+        ways.sort(key=lambda one: -one.share.about * one.rows)
+    groups: list[Part] = []
     if plan.group is not None:
-        groups, group = read_group_column(audited, find_column(audited, plan.group))[:2]
-    listed = np.isin(letters[covered], list(plan.listed))
-    answers = Answers(stratum, listed, at, told, wrong, right_one, given)
-    everywhere, directions = np.ones(len(covered), bool), _directions(answers, plan.kind)
-    total = answers.total(everywhere, wrong)
+        names, group, _ = read_group_column(audited, find_column(audited, plan.group))
+        groups = [part(str(name), group == g, wrong) for g, name in enumerate(names)]
+    whole = total(everywhere, wrong)
     as_planned = ("target", "kind", "group", "tolerance", "random_state", "drawn")
     return Certificate(
         **{name: getattr(plan, name) for name in as_planned},
@@ -532,37 +564,23 @@ def _certificate(plan, table, checked, target=None):
         n_checked=len(at),
         n_untold=int((~told).sum()),
         n_found=int(wrong.sum()),
-        wrong=total,
-        share=Interval(*(value / len(covered) for value in total)),
+        wrong=whole,
+        share=Interval(*(value / len(covered) for value in whole)),
         n_suspects=int(listed.sum()),
-        recall=answers.recall(),
-        by_class=tuple(answers.part(str(name), given == name, wrong) for name in classes),
-        by_direction=directions,
-        by_group=tuple(answers.part(str(name), group == g, wrong) for g, name in enumerate(groups)),
+        recall=recall,
+        by_class=tuple(part(str(name), given == name, wrong) for name in classes),
+        by_direction=tuple(ways),
+        by_group=tuple(groups),
         fingerprint=f"{plan.table}-{plan.labels}",
         sample=plan.id,
         dated=_today(),
     )
 
 
-def _directions(answers, kind):
-    """Return the kinds of mistakes that were found, the commonest first."""
-    wrong, given = answers.wrong, answers.given[answers.checked]
-    if kind == "numbers":
-        everywhere = np.ones(len(answers.stratum), bool)
-        names = "too small", "too large"
-        parts = [answers.part(name, everywhere, answers.right == name) for name in names]
-        return tuple(one for one in parts if one.found)
-    pairs = sorted(set(zip(given[wrong].tolist(), answers.right[wrong].tolist(), strict=True)))
-    parts = [
-        answers.part(
-            f"{b}, labelled {a}",
-            answers.given == a,
-            wrong & (given == a) & (answers.right == b),
-        )
-        for a, b in pairs
-    ]
-    return tuple(sorted(parts, key=lambda one: -one.share.about * one.rows))
+def _between(lower, upper, most=np.inf):
+    """Return the interval from the lower end of one to the upper end of another, at the most."""
+    about = 0.5 * (lower.about + upper.about)
+    return Interval(*(min(value, most) for value in (about, lower.low, upper.high)))
 
 
 def _answers(plan, table, prints, sheets):
@@ -611,27 +629,25 @@ def _answers(plan, table, prints, sheets):
     return [answers[row] for row in plan.rows]
 
 
-def _require_same(plan, table, prints):
-    """Raise where the table is not the one that the sample was drawn from."""
-    problem = ""
-    if table.n_rows != len(plan.strata):
-        problem = f"it has {counted(table.n_rows, 'row')}, and had {len(plan.strata):,}"
-    elif prints[0].partition("-")[0] != plan.table:
-        problem = "cells of rows that are not in the sample are different"
-    elif labels_print(table.columns[find_column(table, plan.target)]) != plan.labels:
-        problem = "its labels are different, or its rows stand in another order"
-    if problem:
-        raise FileError(
-            f"{table.name}: has changed since the sample was drawn: {problem}; draw a new sample"
-        )
-
-
 def _compared(plan, audited, at, texts):
     """Return which rows were told, which are wrong, their right labels, all labels, the classes."""
     told = np.array([folded(text) != UNTOLD for text, _ in texts])
     place = find_column(audited, plan.target)
     if plan.kind == "numbers":
-        return told, *_compared_numbers(plan, audited, place, at, texts, told)
+        target = read_number_target(audited, place)
+        answers = floats_written([text for text, _ in texts], target.how)
+        for value, (text, where), is_told in zip(answers, texts, told, strict=True):
+            if is_told and not np.isfinite(value):
+                raise FileError(
+                    f"{where}: {said(text, 30)} is not written as the numbers in "
+                    f"{said(plan.target)}"
+                )
+        limit, is_relative = _read_tolerance(plan.tolerance)
+        off = np.where(told, target.values[at] - answers, 0.0)
+        wrong = told & (np.abs(off) > (limit * np.abs(answers) if is_relative else limit))
+        too = np.where(off > 0, "too large", "too small")
+        right = np.where(wrong, too, "").astype(object)
+        return told, wrong, right, np.full(len(audited.rows), "", object), ()
     labels = read_labels(audited, place)
     given = np.array(labels.classes, object)[labels.codes]
     spellings = Spellings(given.tolist())
@@ -642,28 +658,6 @@ def _compared(plan, audited, at, texts):
             hint = "; write other where none of its labels is right"
             right[k] = OTHER if is_other else spellings.spelt(text, where, hint)
     return told, right != given[at], right, given, tuple(labels.classes)
-
-
-def _compared_numbers(plan, audited, place, at, texts, told):
-    """Compare numbers: wrong are those that are off by more than the tolerance."""
-    target = read_number_target(audited, place)
-    answers = floats_written([text for text, _ in texts], target.how)
-    for value, (text, where), is_told in zip(answers, texts, told, strict=True):
-        if is_told and not np.isfinite(value):
-            raise FileError(
-                f"{where}: {said(text, 30)} is not written as the numbers in {said(plan.target)}"
-            )
-    limit, is_relative = _read_tolerance(plan.tolerance)
-    off = np.where(told, target.values[at] - answers, 0.0)
-    allowed = limit * np.abs(answers) if is_relative else limit
-    wrong = told & (np.abs(off) > allowed)
-    too = np.where(off > 0, "too large", "too small").astype(object)
-    return (
-        wrong,
-        np.where(wrong, too, "").astype(object),
-        np.full(len(audited.rows), "", object),
-        (),
-    )
 
 
 def _read_tolerance(tolerance):

@@ -199,8 +199,12 @@ def compare_labels(X, codes, classes, is_new, regions, random_state):
         )
     n_classes, weight = len(classes), np.ones(len(codes))
     scores = LeftOutScores(X, weight, random_state)
-    P = _probability(scores, codes, n_classes, weight)
-    e = _probability(scores, is_new.astype(np.intp), 2, weight)[:, 1]
+
+    def probability(codes, n_classes):
+        left_out = scores.of_classes(one_hot(codes, n_classes))
+        return fit_link(left_out, codes, weight, np.eye(n_classes)).probability(left_out)
+
+    P, e = probability(codes, n_classes), probability(is_new.astype(np.intp), 2)[:, 1]
     S, R = is_new - e, one_hot(codes, n_classes) - P
     overlap = float(np.mean(S**2) / (is_new.mean() * (1.0 - is_new.mean())))
     rng = np.random.default_rng(0)
@@ -233,12 +237,6 @@ def compare_labels(X, codes, classes, is_new, regions, random_state):
         overlap=overlap,
         detectable=float(min(1.0, critical * ((high - low) / (2 * HALF)).max())),
     )
-
-
-def _probability(scores, codes, n_classes, weight):
-    """Return probabilities of the labels as given, by models that have not seen the row."""
-    left_out = scores.of_classes(one_hot(codes, n_classes))
-    return fit_link(left_out, codes, weight, np.eye(n_classes)).probability(left_out)
 
 
 def _family(regions, R, S, codes, is_new, classes, rng):

@@ -121,8 +121,7 @@ def flip_from_class(
 ) -> Flipped:
     """Give a share of the rows of one class a wrong label (asymmetric noise).
 
-    Of the class's A rows fraction · A, rounded, are flipped. With the same ``random_state``, the
-    rows flipped at a smaller fraction are among those flipped at a larger.
+    Of the class's A rows fraction · A, rounded, are flipped, nested as by :func:`flip_uniformly`.
 
     Parameters
     ----------
@@ -168,9 +167,7 @@ def flip_in_group(
 ) -> Flipped:
     """Give a share of the rows of one group a wrong label, such as those of one supplier.
 
-    Of the group's A rows fraction · A, rounded, are flipped, all equally likely, each to one of the
-    other classes, all equally likely. With the same ``random_state``, the rows flipped at a smaller
-    fraction are among those flipped at a larger.
+    Rows of the group are flipped as :func:`flip_uniformly` flips those of a table.
 
     Parameters
     ----------
@@ -219,8 +216,7 @@ def flip_near_boundary(
 
     Rows are ranked by how far they are from another class, from r = 0, equal distances by their
     mean rank. Of n rows fraction · n, rounded, are drawn one after the other without replacement,
-    with probabilities proportional to exp(-4 r / n). With the same ``random_state``, the rows
-    flipped at a smaller fraction are among those flipped at a larger.
+    with probabilities proportional to exp(-4 r / n), nested as by :func:`flip_uniformly`.
 
     Parameters
     ----------

@@ -45,13 +45,11 @@ LARGEST = 700.0  # whose exponential is a number
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What is known about every label.
+    """What is known about every label: `quality` is the probability that it is right.
 
-    `probability` has a column for each of `classes`, given the row and its label; `quality` is the
-    one of the label itself. `suggested` is the likeliest class, and a row is suspect where that is
-    not its label. `noise_matrix` is what all labels together turned out to say, `assumed_noise` is
-    N_zy = P(y | z), which each label was judged by. `model` is the classifier that judged, if there
-    is one.
+    `probability` has a column for each of `classes`, given the row and its label. `noise_matrix` is
+    what all labels together turned out to say, `assumed_noise` is N_zy = P(y | z), which each label
+    was judged by.
     """
 
     classes: np.ndarray
@@ -210,11 +208,6 @@ class Measure(NamedTuple):
     middle: float
     spread: float
 
-    @classmethod
-    def of(cls, y, weight, small):
-        """Return the measure under which these numbers have median 0 and spread 1."""
-        return cls(small, *spread_of(cls(small, 0.0, 1.0).forth(y), weight))
-
     def forth(self, y):
         """Return z of numbers."""
         with np.errstate(over="ignore"):
@@ -236,12 +229,10 @@ class Measure(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NumberJudgement:
-    """What is known about every number of a target column.
+    """What is known about every number of a target column, by models that have not seen the row.
 
-    `predicted` are predictions by models that have not seen the row. `quality` is the probability
-    that the number is right, and a row is suspect where that is less than one half. `residual` and
-    `scale`, how far off right numbers usually are, are in the units of `measure`. `model`, if there
-    is one, gives predictions and scales of any rows in these units.
+    `residual` and `scale`, how far off right numbers usually are, are in the units of `measure`.
+    `model`, if there is one, gives predictions and scales of any rows in these units.
     """
 
     given: np.ndarray
@@ -268,10 +259,7 @@ class NumberJudgement:
         return 1.0 - float(right @ np.square(self.residual)) / total if total else 0.0
 
     def intervals(self, coverage, predicted=None, scale=None):
-        """Return bounds that hold the right number of a row with a given probability, (n, 2).
-
-        Of the rows judged, or of others whose predictions and scales `model` has given.
-        """
+        """Return bounds that hold the right number with a given probability, also of other rows."""
         off = np.abs(self.residual) / self.scale
         half = float(half_widths(off[:, None], self.weight * self.quality, coverage)[0])
         if predicted is None:
@@ -312,15 +300,14 @@ def judge_predictions(y, predictions, weight):
 
 
 def _likeliest_measure(y, weight, fit):
-    """Return the measure under which the numbers are likeliest, given a first ``fit``, and both.
-
-    ``fit(measure, z)`` returns the predictions of the rows, and a model of any rows.
-    """
+    """Return the measure under which the numbers are likeliest, with its first fit."""
+    # ``fit(measure, z)`` returns the predictions of the rows, and a model of any rows.
     ends = [SMALL_SHARE, 1.0 - SMALL_SHARE]
     small, large = np.quantile(np.abs(y), ends, weights=weight, method="inverted_cdf")
     candidates = []
     for start in [np.inf, small] if 0.0 < FACTOR * small < large else [np.inf]:
-        measure = Measure.of(y, weight, start)
+        # Under which these numbers have median 0 and spread 1
+        measure = Measure(start, *spread_of(Measure(start, 0.0, 1.0).forth(y), weight))
         z, even = measure.forth(y), np.ones(len(y))
         predicted, predict = fit(measure, z)
         drawn_in = np.clip(z, -FIRST_CLIP, FIRST_CLIP)

@@ -61,11 +61,9 @@ LEVERAGE = 0.99  # of a row that decides its own score alone
 
 
 class Reviewed(NamedTuple):
-    """What a review says of rows.
+    """What a review says of rows, by their labels before it: codes, or numbers.
 
-    `settled` are those whose label, as it stands now, somebody has found right; `first` are the
-    labels before any review: places among the classes, or numbers. `corrected` are the settled rows
-    that had another label.
+    `settled` are those whose label somebody has found right; `corrected` had another one.
     """
 
     settled: np.ndarray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
@@ -63,21 +63,11 @@ BY_CHANCE = 2.0  # over the square root of the rows: as much may be predicted of
 
 @dataclass(frozen=True)
 class Trust:
-    """How far to trust a judgement: a word, and the p-value of columns that know nothing."""
+    """How far to trust a judgement, in a word; `worth` are the factors of its estimates."""
 
     word: str
     p_value: float
-    is_reviewed: bool
-    _factors: ClassVar[tuple[dict, dict]]  # before and after a review
-
-    @property
-    def worth(self):
-        """The factors of estimates among the suspects, and in the whole table."""
-        return self._factors[self.is_reviewed][self.word]
-
-    def beside(self, giveaways):
-        """Return the trust where columns tell the target nearly by themselves: not good."""
-        return replace(self, word="fair") if giveaways and self.word == "good" else self
+    worth: tuple
 
     def suspects_of(self, judgement, **as_given):
         """Return the judgement; where nothing can be trusted, without any suspect."""
@@ -88,18 +78,16 @@ class Trust:
 
 @dataclass(frozen=True)
 class LabelTrust(Trust):
-    """Trust in a judgement of classes.
+    """Trust in classes: areas under the ROC curve of hidden rows, and their mean.
 
-    `separations` has, class by class, the area under the ROC curve on hidden rows, `separation`
-    is their mean. `misfits` is the share of rows with another label than predicted, `clarity` the
-    estimated share whose true class was predicted.
+    `misfits` is the share of rows with another label than predicted, `clarity` the estimated share
+    of rows whose true class was predicted.
     """
 
     separation: float
     separations: np.ndarray
     misfits: float
     clarity: float
-    _factors = WORTH, REVIEWED_WORTH
 
     def scaled(self, noise_matrix):
         """Return a matrix of noise, its wrong labels times the factor of the whole table."""
@@ -107,15 +95,15 @@ class LabelTrust(Trust):
         return right + self.worth[1][0] * (noise_matrix - right)
 
 
-def measure_trust(judgement, X, codes, random_state, is_reviewed=False, unseen=None):
-    """Say how far a judgement can be trusted, by hidden rows; ``unseen`` if they are predicted."""
+def measure_trust(judgement, X, codes, random_state, is_reviewed=False, unseen=None, told=False):
+    """Say how far a judgement can be trusted, by hidden rows; not well where a column tells it."""
     n_classes, suspect = len(judgement.classes), judgement.suspect
     unseen = unseen or predict_unseen(X, codes, n_classes, random_state)
     clarity = clarity_of(unseen.misfits, judgement.noise_rate, n_classes)
     separation = float(unseen.separations.mean())
     beyond_chance = (separation - 0.5) / float(unseen.errors.mean())
     n_rows, n_columns = X.shape
-    areas, misfits = unseen.separations, unseen.misfits
+    misfits = unseen.misfits
     is_explained = misfits <= FEW_MISFITS
     if suspect.any():
         is_explained = judgement.noise_rate >= EXPLAINED * misfits and separation >= GOOD_SEPARATION
@@ -123,12 +111,14 @@ def measure_trust(judgement, X, codes, random_state, is_reviewed=False, unseen=N
     if not is_known or suspect.mean() > MOST_SUSPECTS:
         word = "none"
     elif clarity >= CLEAR and is_explained and n_columns <= MOST_COLUMNS_A_ROW * n_rows:
-        word = "good"
+        word = "fair" if told else "good"
     elif clarity >= RATHER_CLEAR:
         word = "fair"
     else:
         word = "weak" if n_columns <= COLUMNS_TO_GUESS_BY * n_rows else "none"
-    return LabelTrust(word, signal(beyond_chance), is_reviewed, separation, areas, misfits, clarity)
+    worth = (REVIEWED_WORTH if is_reviewed else WORTH)[word]
+    of_rows = separation, unseen.separations, misfits, clarity
+    return LabelTrust(word, signal(beyond_chance), worth, *of_rows)
 
 
 class Estimate(NamedTuple):
@@ -138,30 +128,23 @@ class Estimate(NamedTuple):
     low: float
     high: float
 
-    @classmethod
-    def of(cls, doubt, worth):
-        """Return how many of some rows are wrong, from the probabilities that each is.
-
-        ``worth`` are the factors of the sum; luck adds √Σ p(1 - p).
-        """
-        promised = float(doubt.sum())
-        by_luck = BY_LUCK * float(np.sqrt((doubt * (1 - doubt)).sum()))
-        about, low, high = (min(factor * promised, len(doubt)) for factor in worth)
-        return cls(about, max(low - by_luck, 0.0), min(high + by_luck, len(doubt)))
-
 
 def estimate_wrong(judgement, worth):
-    """Return the estimates of the number of wrong labels among the suspects, and among all rows."""
-    doubt = 1.0 - judgement.quality
-    return Estimate.of(doubt[judgement.suspect], worth[0]), Estimate.of(doubt, worth[1])
+    """Return how many labels are wrong among the suspects, and among all rows, by estimate."""
+    # It is the sum of their probabilities times the factors ``worth``; luck adds √Σ p(1 - p).
+    doubt, found = 1.0 - judgement.quality, []
+    for p, (about, low, high) in zip((doubt[judgement.suspect], doubt), worth, strict=True):
+        n, promised = len(p), float(p.sum())
+        by_luck = BY_LUCK * float(np.sqrt((p * (1 - p)).sum()))
+        low, high = min(low * promised, n) - by_luck, min(high * promised, n) + by_luck
+        found.append(Estimate(min(about * promised, n), max(low, 0.0), min(high, n)))
+    return found
 
 
 def clarity_of(misfits, rate, n_classes):
-    """Return the share of rows whose true class is predicted, from the share of misfits.
-
-    With a share h of hard rows and a rate r of wrong labels, spread evenly over the K - 1 others,
-    labels agree with the prediction for (1 - h)(1 - r) + h r / (K - 1) of the rows.
-    """
+    """Return the share of rows whose true class is predicted, from the share of misfits."""
+    # With a share h of hard rows and a rate r of wrong labels, spread evenly over the K - 1 others,
+    # labels agree with the prediction for (1 - h)(1 - r) + h r / (K - 1) of the rows.
     rate = min(rate, 0.9 * (n_classes - 1) / n_classes)
     by_luck = rate / (n_classes - 1)
     return float(np.clip((1.0 - misfits - by_luck) / (1.0 - rate - by_luck), 0.0, 1.0))
@@ -169,20 +152,17 @@ def clarity_of(misfits, rate, n_classes):
 
 @dataclass(frozen=True)
 class NumberTrust(Trust):
-    """Trust in a judgement of numbers.
+    """Trust in numbers: the share of their squared differences that was predicted.
 
-    `explained` is the share of the squared differences between right numbers that was predicted,
-    `usual_error` the median distance of a prediction from the number given, `without` the same
-    where every row is predicted by the median of all.
+    `usual_error` is the median error, `without` that of the median as the prediction.
     """
 
     explained: float
     usual_error: float
     without: float
-    _factors = NUMBER_WORTH, REVIEWED_NUMBER_WORTH
 
 
-def measure_number_trust(judgement, shape, is_reviewed=False):
+def measure_number_trust(judgement, shape, is_reviewed=False, told=False):
     """Say how far a judgement can be trusted that was made of a matrix of this shape."""
     n_rows, n_columns = shape
     explained, suspect = judgement.explained, judgement.suspect
@@ -195,8 +175,9 @@ def measure_number_trust(judgement, shape, is_reviewed=False):
     if p_value >= LEVEL or explained < by_chance or suspect.mean() > MOST_SUSPECT_NUMBERS:
         word = "none"
     elif explained >= CLOSE and n_columns <= MOST_COLUMNS_A_ROW * n_rows:
-        word = "good"
+        word = "fair" if told else "good"
     else:
         word = "fair" if explained >= RATHER_CLOSE else "weak"
     errors = float(np.median(off)), float(np.median(without))
-    return NumberTrust(word, p_value, is_reviewed, explained, *errors)
+    worth = (REVIEWED_NUMBER_WORTH if is_reviewed else NUMBER_WORTH)[word]
+    return NumberTrust(word, p_value, worth, explained, *errors)

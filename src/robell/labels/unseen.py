@@ -17,10 +17,9 @@ FOLDS, FOLDED_ROWS = 5, 5_000  # five folds up to so many rows, two beyond
 
 
 class Unseen(NamedTuple):
-    """How well the predictions for hidden rows agree with the labels given.
+    """How well the predictions for hidden rows agree with the labels given, class by class.
 
-    `separations` are areas under the ROC curve, each class against the others, and `errors` their
-    standard errors under chance; `misfits` is the share of rows with another label than predicted.
+    `errors` are standard errors of the areas under the ROC curve, under chance.
     """
 
     separations: np.ndarray

@@ -119,13 +119,10 @@ def label_quality(votes: Votes, Z: Array) -> Array:
 
 
 def expected_gain(Z: Array, confusions: Array) -> Array:
-    """Return how much surer of a row's class one more label of each annotator would make, (A, J).
-
-    A label l of annotator j turns Z_iz into one proportional to Z_iz π_j[z, l], and is expected
-    with probability Σ_z Z_iz π_j[z, l]. Sureness is the probability of the likeliest class:
-
-        Σ_l max_z Z_iz π_j[z, l] - max_z Z_iz
-    """
+    """Return how much surer of a row's class one more label of each annotator makes, (A, J)."""
+    # A label l of annotator j turns Z_iz into one proportional to Z_iz π_j[z, l], and is expected
+    # with probability Σ_z Z_iz π_j[z, l]. Sureness is the probability of the likeliest class:
+    #     Σ_l max_z Z_iz π_j[z, l] - max_z Z_iz
     n_rows, K = Z.shape
     n_annotators = len(confusions)
     gain = np.empty((n_rows, n_annotators))

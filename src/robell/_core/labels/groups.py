@@ -77,10 +77,8 @@ class Table(NamedTuple):
 
 
 def factors_of(N: Array, shares: Array, change: Array) -> Array:
-    """Return how many times as frequent wrong labels become if the mean rate changes so.
-
-    No class is wrong in more than nine of ten rows then, and none is never wrong.
-    """
+    """Return how many times as frequent wrong labels become if the mean rate changes so."""
+    # No class is wrong in more than nine of ten rows then, and none is never wrong.
     wrong = 1.0 - np.diag(N)
     rate = max(float(shares @ wrong), 1e-12)
     largest = LARGEST_GROUP_RATE / max(float(wrong.max()), 1e-12)
@@ -88,10 +86,9 @@ def factors_of(N: Array, shares: Array, change: Array) -> Array:
 
 
 def posterior_by_row(P: Array, labels: Places, N: Array, factor: Array) -> Array:
-    """Return P(z | s, y) with the wrong labels of N multiplied by a factor, row by row.
-
-    A row of class z then has the label y ≠ z with probability c N_zy, and z with 1 - c (1 - N_zz).
-    """
+    """Return P(z | s, y) with the wrong labels of N multiplied by a factor, row by row."""
+    # A row of class z then has the label y ≠ z with probability c N_zy, and z with 1 - c (1 -
+    # N_zz).
     likelihood = factor[:, None] * N.T[labels]
     rows = np.arange(len(labels))
     likelihood[rows, labels] = 1.0 - factor * (1.0 - np.diag(N))[labels]

@@ -82,11 +82,9 @@ def interval_of_total(
 def interval_of_share(
     sizes: Array, checked: Array, wrong: Array, listed: Array, confidence: float = CONFIDENCE
 ) -> Interval:
-    """Return which share of the wrong rows the strata of a list hold, and its interval.
-
-    ``listed`` says of each stratum whether its rows are on the list. A share r is tested as
-    (1 - r) Σ_listed W_h - r Σ_others W_h = 0. Where no row was found wrong, any share is possible.
-    """
+    """Return which share of the wrong rows the ``listed`` strata hold, and its interval."""
+    # A share r is tested as (1 - r) Σ_listed W_h - r Σ_others W_h = 0. Where no row was found
+    # wrong, any share is possible.
     level, is_listed = 0.5 * (1.0 - confidence), np.asarray(listed, bool)
     estimates = sizes * wrong / checked
     total = float(estimates.sum())
@@ -115,11 +113,8 @@ def interval_of_share(
 def cut_strata(
     doubt: Array, listed: Mask, n_rows: int, evenness: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the stratum of every row, and how many rows of each to check, about n in all.
-
-    ``doubt`` is p, ``listed`` which rows are on the list whose share is asked for. ``evenness``
-    mixes s with its mean: with 1 the rows are shared out evenly, whatever p is.
-    """
+    """Return every row's stratum by its doubt p, and how many of each to check, about n in all."""
+    # ``evenness`` mixes s with its mean: with 1 the rows are shared out evenly, whatever p is.
     p = (n_rows * doubt + PRIOR_WRONG) / (n_rows + 2.0 * PRIOR_WRONG)
     s = np.sqrt(p * (1.0 - p))
     s = (1.0 - evenness) * s + evenness * s.mean()
@@ -154,12 +149,9 @@ def draw_rows(
     block: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Return rows drawn from each stratum, so many of each, in random order.
-
-    Every row of a stratum has the same chance. Blocks, such as classes and groups, have their share
-    of every stratum, up to one row: of its rows, ordered by block and at random within, every k-th
-    is drawn, from a random start on.
-    """
+    """Return rows drawn from each stratum in random order, blocks by their share of each."""
+    # Every row of a stratum has the same chance: of its rows, ordered by block and at random
+    # within, every k-th is drawn, from a random start on.
     chosen = []
     for h, count in enumerate(counts):
         rows = rng.permutation(np.flatnonzero(stratum == h))
@@ -175,13 +167,9 @@ def domain_strata(
     wrong: Mask,
     inside: Mask,
 ) -> tuple[Array, Array, Array]:
-    """Return sizes, rows checked and wrong rows of the strata, for a part of the table.
-
-    ``checked`` are the rows drawn, ``wrong`` says of each whether it counts as wrong; ``inside`` of
-    every row of the table whether it belongs to the part. Where a row of the part or more had to be
-    among those drawn from a stratum, these are a sample of the part; elsewhere the part's wrong
-    rows are counted among all rows of the stratum.
-    """
+    """Return sizes, rows checked and wrong rows of the strata, for the rows ``inside`` a part."""
+    # Where a row of the part or more had to be among those drawn from a stratum, these are a sample
+    # of the part; elsewhere the part's wrong rows are counted among all rows of the stratum.
     n_strata = int(stratum.max()) + 1
     sizes, own = (
         np.bincount(stratum, minlength=n_strata),
@@ -243,11 +231,9 @@ class _Test:
         return self.likeliest(v / (1.0 - abs(v)))
 
     def tails(self, wrong_rows: Array) -> tuple[float, float]:
-        """Return P(T ≤ t) and P(T ≥ t) for these W_h, half of P(T = t) counted in each.
-
-        The probabilities stand on a grid, each shared by its two neighbours there, so that T keeps
-        its mean; their convolution is a product of Fourier transforms.
-        """
+        """Return P(T ≤ t) and P(T ≥ t) for these W_h, half of P(T = t) counted in each."""
+        # The probabilities stand on a grid, each shared by its two neighbours there, so that T
+        # keeps its mean; their convolution is a product of Fourier transforms.
         steps = self.weights * self.sizes / self.checked
         span = steps * self.checked
         first = float(np.minimum(span, 0.0).sum())

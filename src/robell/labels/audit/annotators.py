@@ -25,10 +25,17 @@ from robell._tools.text import (
 )
 from robell.labels.annotators import LITTLE_OVERLAP, Consensus, ReadVotes, consensus_of, overlap
 from robell.labels.audit.figures import annotator_bars, class_bars
-from robell.labels.audit.page import first_of, piece, where_is
-from robell.labels.audit.result import Audit, numbered
+from robell.labels.audit.result import WORDS, Audit, first_of, numbered, piece
 from robell.labels.issues import ranked
-from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
+from robell.report.page import (
+    Bullets,
+    Callout,
+    Facts,
+    FigureBlock,
+    Paragraph,
+    Section,
+    TableBlock,
+)
 from robell.report.tables import Table
 from robell.tables.columns import ColumnNote, missing_cells
 from robell.tables.leaks import find_leak, prepare_columns
@@ -90,6 +97,7 @@ class AnnotatorAudit(Audit):
     """
 
     _kind: ClassVar[str] = "annotators"
+    _words: ClassVar[Any] = WORDS["annotators"]
     consensus: Consensus
     key: tuple[str, ...] | None
     n_read: int
@@ -107,6 +115,11 @@ class AnnotatorAudit(Audit):
     def _n_labelled(self):
         """How many rows were given a label."""
         return int((self.votes > 0).sum())
+
+    @property
+    def _sureness(self):
+        """The mean quality of the consensus, over the rows that have one."""
+        return float(self.consensus.quality[self.known].mean())
 
     @property
     def known(self):
@@ -137,13 +150,7 @@ class AnnotatorAudit(Audit):
         return columns
 
     def summary(self) -> dict[str, Any]:
-        """Return what was found in few numbers: a dictionary that can be written as JSON.
-
-        Returns
-        -------
-        found : dict
-            Rows and labels, what each annotator is worth, and which rows to label next, by whom.
-        """
+        """Return what was found in few numbers: a dictionary that can be written as JSON."""
         found = self.consensus
         row, annotator, gain = found.next_labels(100)
         label, known = found.label[self.known], self.known
@@ -180,7 +187,7 @@ class AnnotatorAudit(Audit):
         labels = f"{who} gave {len(found.given_label):,} labels"
         if overlap(self.consensus.given_row) < LITTLE_OVERLAP and not self.used:
             return f"{labels} to {rows:,} rows, too few of them twice to tell who is right."
-        sure = percent(sureness(self))
+        sure = percent(self._sureness)
         start = f"{labels} to {rows:,} rows; the consensus is {sure} sure in the mean."
         # Those whose shares read alike are named together: who of them is better cannot be seen.
         shares = [percent(float(quality)) for quality in found.annotator_quality]
@@ -225,38 +232,33 @@ class AnnotatorAudit(Audit):
             f"{counted(len(found.classes), 'class', 'classes')}. Who is right?"
         )
 
-    def _facts(self):
-        """Yield the numbers of the first screen."""
+    def _found(self, top, csv_path):
+        """Yield the first screen: numbers, what to know of them, what to do, what was left out."""
         labelled, n_given = self._n_labelled, len(self.consensus.given_label)
         lines = f"in {self.n_rows:,} lines"
         where = f"of {self.n_rows:,} in the file" if self.key is None else lines
-        yield "rows with labels", f"{labelled:,}", where
-        yield "labels a row", f"{n_given / max(labelled, 1):.1f}", "in the mean"
-        yield "mean confidence of the consensus", percent(sureness(self)), "over all rows"
-        yield "rows that are unsure", f"{int(self.unsure.sum()):,}", "less than 80 % sure"
-
-    def _findings(self):
-        """Yield what a reader must know before trusting the consensus."""
-        return [Callout("caution", text) for text in self._remarks()]
-
-    def _next_steps(self, top, csv_path):
-        """Yield what to do about it."""
-        for step in self._words["steps"]:
-            yield step.replace("{table}", quoted(csv_path.name))
-
-    def _warnings(self):
-        return ()  # they stand before the steps, see _findings
-
-    def _left_out(self):
-        """Yield which rows and labels could not be used."""
-        n_without = len(self.row) - self._n_labelled
-        if n_without:
+        sure, unsure = percent(self._sureness), f"{int(self.unsure.sum()):,}"
+        yield Facts(
+            (
+                ("rows with labels", f"{labelled:,}", where),
+                ("labels a row", f"{n_given / max(labelled, 1):.1f}", "in the mean"),
+                ("mean confidence of the consensus", sure, "over all rows"),
+                ("rows that are unsure", unsure, "less than 80 % sure"),
+            )
+        )
+        for text in self._remarks():
+            yield Callout("caution", text)
+        yield Paragraph("**What to do next**")
+        name = quoted(csv_path.name)
+        yield Bullets(tuple(step.replace("{table}", name) for step in self._words["steps"]))
+        if n_without := len(self.row) - labelled:
             what = "their consensus comes from the columns alone" if self.used else "they have none"
-            yield f"{counted(n_without, 'row')} without a label: {what}."
+            yield Callout("note", f"{counted(n_without, 'row')} without a label: {what}.")
         if self.set_aside:
             some = list(self.set_aside.items())[:5]
             names = ", ".join(f"{quoted(label, 20)} ({n})" for label, n in some)
-            yield f"Labels given fewer than five times were left out: {names}."
+            text = f"Labels given fewer than five times were left out: {names}."
+            yield Callout("note", text)
 
     def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""
@@ -318,33 +320,35 @@ def judge_annotators(table, crowd, drop, random_state, budget):
     )
 
 
-def sureness(result):
-    """Return the mean quality of the consensus, over the rows that have one."""
-    return float(result.consensus.quality[result.known].mean())
-
-
 def annotators_section(result):
     """Show what each annotator is worth."""
     found = result.consensus
     order = np.argsort(-found.annotator_quality, kind="stable")
-    wrong = np.bincount(
-        found.given_annotator[found.given_quality < 0.5], minlength=len(found.annotator)
-    )
-    rows = tuple(
-        (
-            in_cell(str(found.annotator[j])),
-            100 * float(found.annotator_quality[j]),
-            int(found.n_labels[j]),
-            int(wrong[j]),
-            verdict(result, j),
-            confusion_words(found, j) or None,
-        )
-        for j in order
-    )
+    doubted = found.given_annotator[found.given_quality < 0.5]
+    wrong = np.bincount(doubted, minlength=len(found.annotator))
+    middle, rows = float(np.median(found.annotator_quality)), []
+    for j in order:
+        quality, n_labels = float(found.annotator_quality[j]), int(found.n_labels[j])
+        error = 2.0 * np.sqrt(quality * (1.0 - quality) / n_labels) if n_labels else 0.0
+        verdict, confused = "like most", None
+        if n_labels < FEW_LABELS:
+            verdict = "too few labels"
+        elif quality < 1.0 / len(found.classes) + NEAR_CHANCE:
+            verdict = "hardly better than guessing"
+        elif abs(quality - middle) > error:
+            verdict = f"{'better' if quality > middle else 'worse'} than most"
+        often = found.confusion[j] * (1.0 - np.eye(len(found.classes)))
+        z, given = np.unravel_index(often.argmax(), often.shape)
+        if often[z, given] >= OFTEN and n_labels >= FEW_LABELS:
+            confused = (
+                f"{piece(found.classes[z])} labelled {piece(found.classes[given])} "
+                f"({round(100 * often[z, given])} of 100)"
+            )
+        name = in_cell(str(found.annotator[j]))
+        rows.append((name, 100 * quality, n_labels, int(wrong[j]), verdict, confused))
     columns = "Annotator", "Right, %", "Labels", "Doubtful", "Verdict", "Most often confused"
-    table = Table(
-        "annotators", "What each annotator is worth", columns, rows, digits=(0, 0, 0, 0, 0, 0)
-    )
+    name = "What each annotator is worth"
+    table = Table("annotators", name, columns, tuple(rows), digits=(0, 0, 0, 0, 0, 0))
     shown = order[:MOST_BARS]
     svg = annotator_bars(
         [str(found.annotator[j]) for j in shown],
@@ -359,32 +363,11 @@ def annotators_section(result):
     return Section("annotators", "Annotators", (figure, TableBlock(table)))
 
 
-def verdict(result, j):
-    """Say in a word or two how far to trust an annotator."""
-    found = result.consensus
-    quality = float(found.annotator_quality[j])
-    if found.n_labels[j] < FEW_LABELS:
-        return "too few labels"
-    if quality < 1.0 / len(found.classes) + NEAR_CHANCE:
-        return "hardly better than guessing"
-    middle = float(np.median(found.annotator_quality))
-    error = np.sqrt(quality * (1.0 - quality) / found.n_labels[j])
-    if quality > middle + 2.0 * error:
-        return "better than most"
-    return "worse than most" if quality < middle - 2.0 * error else "like most"
-
-
-def confusion_words(found, j):
-    """Say what an annotator most often takes for something else, "" where nothing is often."""
-    wrong = found.confusion[j].copy()
-    np.fill_diagonal(wrong, 0.0)
-    z, given = np.unravel_index(wrong.argmax(), wrong.shape)
-    if wrong[z, given] < OFTEN or found.n_labels[j] < FEW_LABELS:
-        return ""
-    return (
-        f"{piece(found.classes[z])} labelled {piece(found.classes[given])} "
-        f"({round(100 * wrong[z, given])} of 100)"
-    )
+def _where(result, place):
+    """Say what a row is called, or where it stands: a number to look for, so without commas."""
+    if result.key is not None:
+        return in_cell(result.key[place], 30)
+    return f"{result._where} {result._number[place]}"
 
 
 def next_section(result, top):
@@ -395,7 +378,7 @@ def next_section(result, top):
         return None
     rows = tuple(
         (
-            where_is(result, r),
+            _where(result, r),
             in_cell(str(who)),
             piece(found.label[r]),
             100 * float(found.quality[r]),
@@ -420,7 +403,7 @@ def doubtful_section(result, top):
         return None
     rows = tuple(
         (
-            where_is(result, found.given_row[k]),
+            _where(result, found.given_row[k]),
             in_cell(str(found.annotator[found.given_annotator[k]])),
             piece(found.given_label[k]),
             piece(found.label[found.given_row[k]]),
@@ -442,13 +425,11 @@ def classes_section(result):
     share = found.probability[result.known].sum(axis=0)
     chosen = np.sort(np.argsort(-given, kind="stable")[:MOST_BARS])
     scale = given.sum() / max(share.sum(), 1.0)
-    svg = class_bars(
-        [str(found.classes[k]) for k in chosen], share[chosen].round().astype(int), None
-    )
+    names = [str(found.classes[k]) for k in chosen]
+    svg = class_bars(names, share[chosen].round().astype(int), None)
     caption = f"Rows by their consensus; a row has {scale:.1f} labels in the mean."
-    return Section(
-        "classes", "Classes", (FigureBlock(svg, caption, "Bars: the rows of each class"),)
-    )
+    figure = FigureBlock(svg, caption, "Bars: the rows of each class")
+    return Section("classes", "Classes", (figure,))
 
 
 class Crowd(NamedTuple):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robell._tools.text import percent, shortened, spreadsheet_safe, writable
-from robell.labels.audit.reasons import near_view, nearest, usual_text, value_text
+from robell.labels.audit.reasons import nearest, usual_text, value_text
 from robell.tables.columns import OTHER
 from robell.tables.raw import Column
 
@@ -28,11 +28,10 @@ MOST_LISTED = 100  # different values of a category, up to which each gets its s
 
 
 class CardParts(NamedTuple):
-    """What a kind of audit compares suspects by.
+    """What suspects are compared by: `names` of groups of trusted rows, their `members`, and texts.
 
-    `names` are the groups of trusted rows that are compared with, `members` their rows;
-    `of_given` and `of_suggested` the group of every row by its label and by the one suggested.
-    `given` and `suggested` are the labels as text, and `likely` the range of the right number.
+    `of_given` and `of_suggested` are the group of every row by its label and by the one suggested,
+    `likely` the range of the right number.
     """
 
     classes: Sequence[str]
@@ -48,7 +47,7 @@ class CardParts(NamedTuple):
 
 def review_of(result, parts, shown, path):
     """Return what the page of a review, kept at ``path``, shows of some rows, ready to pack."""
-    near = nearest(near_view(result.evidence.matrix), shown, parts.examples)
+    near = nearest(result.evidence.view, shown, parts.examples)
     pool, places = np.unique(near.ravel(), return_inverse=True)
     rows = np.concatenate([shown, pool])
     columns, n_left_out = _columns(result, rows, parts)

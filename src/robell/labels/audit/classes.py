@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from operator import attrgetter, itemgetter
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -32,18 +33,12 @@ from robell.labels.audit.compared import (
     groups_section,
     groups_summary,
 )
-from robell.labels.audit.figures import MOST_DOTS, class_bars, class_map, quality_histograms
-from robell.labels.audit.page import drawn_words, first_of, piece, places
-from robell.labels.audit.reasons import (
-    near_view,
-    reasons_of_classes,
-    trusted,
-    value_text,
-)
-from robell.labels.audit.result import JudgedAudit
+from robell.labels.audit.figures import class_bars, class_map, drawn_words, quality_histograms
+from robell.labels.audit.reasons import reasons_of_classes, trusted, value_text
+from robell.labels.audit.result import WORDS, JudgedAudit, OfKind, first_of, piece, places
 from robell.labels.groups import GroupNoise, judge_by_group
 from robell.labels.judge import judge_labels
-from robell.labels.reviewed import judge_reviewed, reviewed_classes
+from robell.labels.reviewed import Reviewed, judge_reviewed, reviewed_classes
 from robell.labels.trust import CLEAR, LEAST_SEPARATION, measure_trust
 from robell.models.noise_robust import NoSignalWarning
 from robell.report.page import (
@@ -164,6 +159,7 @@ class AuditResult(JudgedAudit):
     """
 
     _kind: ClassVar[str] = "classes"
+    _words: ClassVar[Any] = WORDS["classes"]
     classes: tuple[str, ...]
     probability: np.ndarray
     noise_matrix: np.ndarray
@@ -176,57 +172,55 @@ class AuditResult(JudgedAudit):
 
     @staticmethod
     def _read(table, place):
-        """Read the labels; return what sees that a column repeats or tells them; their scores."""
+        """Read the labels; return codes, cells, what sees leaks of them, and scores of a row."""
         labels, name = read_labels(table, place), table.columns[place].name
         names, n_classes = np.array(labels.classes, dtype=object), len(labels.classes)
         leak_of = partial(find_leak, codes=labels.codes, n_classes=n_classes)
         tells = partial(find_giveaway, codes=labels.codes, classes=labels.classes, target=name)
-        return labels, names[labels.codes], leak_of, tells, SCORES_A_CLASS * n_classes
+        return labels, labels.codes, names[labels.codes], leak_of, tells, SCORES_A_CLASS * n_classes
 
     @staticmethod
-    def _reviewed(settled, first, labels, column, delimiter):
-        """Return what a review says, from which rows are settled and their labels before it."""
-        return reviewed_classes(settled, first, labels.classes, labels.codes)
-
-    @staticmethod
-    def _judge(matrix, labels, random_state, grouping, reviewed):
-        """Judge the labels, and the groups; where nothing can be trusted, suspect nobody."""
-        codes, noise = labels.codes, None
+    def _judged(evidence, decided, grouping):
+        """Judge the labels, and the groups; return the evidence, and what classes only have."""
+        labels, codes, seed = evidence.target, evidence.codes, evidence.random_state
+        settled, first = decided
+        reviewed = Reviewed(settled, codes, settled)  # nothing, unless some are settled
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoSignalWarning)  # the result says it
-            judgement = judge_labels(matrix, codes, random_state=random_state)
-        is_reviewed = bool(reviewed.settled.any())
-        if is_reviewed:
+            judgement = judge_labels(evidence.matrix, codes, random_state=seed)
+        if is_reviewed := bool(settled.any()):
+            reviewed = reviewed_classes(settled, first, labels.classes, codes)
             judgement = judge_reviewed(judgement, codes, reviewed)
+        group_column, groups = "", None
         if grouping is not None:
-            judgement, noise = judge_by_group(judgement, codes, reviewed.first, *grouping[:2])
-        trust = measure_trust(judgement, matrix, codes, random_state, is_reviewed)
-        return trust.suspects_of(judgement, suggested=codes), trust, noise
+            group_column, names, place = grouping
+            judgement, groups = judge_by_group(judgement, codes, reviewed.first, names, place)
+        told = bool(evidence.giveaways)
+        trust = measure_trust(judgement, evidence.matrix, codes, seed, is_reviewed, told=told)
+        judgement = trust.suspects_of(judgement, suggested=codes)
 
-    @classmethod
-    def _of(cls, evidence, common):
-        """Return the result of what was found."""
-        judgement, trust, labels = evidence.judgement, evidence.trust, evidence.target
         # Groups of rows that agree in every used column and differ in the label.
-        groups: dict[tuple, list[int]] = {}
-        for place, row in enumerate(zip(*(one.cells for one in evidence.used), strict=True)):
-            groups.setdefault(row, []).append(place)
-        several = [places for places in groups.values() if len(places) > 1]
-        conflicts = [places for places in several if len(np.unique(labels.codes[places])) > 1]
-        conflicts.sort(key=lambda places: (-len(places), places[0]))
-        return cls(
-            **common,
-            classes=labels.classes,
-            given=evidence.given,
-            suggested=np.array(labels.classes, dtype=object)[judgement.suggested],
-            probability=judgement.probability,
-            noise_matrix=trust.scaled(judgement.noise_matrix),
-            separation=trust.separation,
-            contradictions=tuple(evidence.table.rows[group] for group in conflicts),
-            set_aside=labels.set_aside,
-            groups=evidence.groups and evidence.groups.noise.scaled(trust.worth[1][0]),
-            group_column=evidence.groups.column if evidence.groups else "",
-        )
+        alike: dict[tuple, list[int]] = {}
+        for place, row in enumerate(zip(*map(attrgetter("cells"), evidence.used), strict=True)):
+            alike.setdefault(row, []).append(place)
+        conflicts = []
+        for rows in alike.values():
+            if len(rows) > 1 and np.ptp(codes[rows]):
+                conflicts.append(evidence.table.rows[rows])
+        conflicts.sort(key=len, reverse=True)
+        of_classes = {
+            "classes": labels.classes,
+            "given": evidence.given,
+            "suggested": np.array(labels.classes, dtype=object)[judgement.suggested],
+            "probability": judgement.probability,
+            "noise_matrix": trust.scaled(judgement.noise_matrix),
+            "separation": trust.separation,
+            "contradictions": tuple(conflicts),
+            "set_aside": labels.set_aside,
+            "groups": groups and groups.scaled(trust.worth[1][0]),
+            "group_column": group_column,
+        }
+        return replace(evidence, judgement=judgement, trust=trust, reviewed=reviewed), of_classes
 
     _reasons_of = staticmethod(reasons_of_classes)
 
@@ -241,24 +235,19 @@ class AuditResult(JudgedAudit):
         codes, n_classes = self.evidence.codes, len(self.classes)
         given = np.bincount(codes, minlength=n_classes)
         suspects = np.bincount(codes[self.suspect], minlength=n_classes)
-        sizes = {
-            label: {"rows": int(given[k]), "suspects": int(suspects[k])}
-            for k, label in enumerate(self.classes)
-        }
-        ways = [
-            {
-                "true": self.classes[way.true],
-                "labelled": self.classes[way.given],
-                "share_of_true": way.share,
-                "rows": way.rows,
-                "suspects": way.suspects,
-            }
-            for way in (directions(self) if self.trust != "none" else [])
-        ]
+        sizes, ways = {}, []
+        for k, label in enumerate(self.classes):
+            sizes[label] = {"rows": int(given[k]), "suspects": int(suspects[k])}
+        for way in directions(self) if self.trust != "none" else ():
+            true, labelled = self.classes[way.true], self.classes[way.given]
+            shares = {"share_of_true": way.share, "rows": way.rows, "suspects": way.suspects}
+            ways.append({"true": true, "labelled": labelled, **shares})
         compared = {} if self.groups is None else {"by_group": groups_summary(self)}
         if self.against is not None:
             compared["against"] = against_summary(self.against)
-        reasons = {str(row): [one.text for one in some] for row, some in self.reasons.items()}
+        reasons: dict[str, list[str]] = {}
+        for row, some in self.reasons.items():
+            reasons[str(row)] = list(map(attrgetter("text"), some))
         return (
             {"classes": sizes},
             {"mistakes": ways, **compared},
@@ -268,9 +257,10 @@ class AuditResult(JudgedAudit):
 
     def _headline(self):
         """Return the result in one sentence of plain text, or two where a class is hit hardest."""
-        text, known = super()._headline(), self.trust in ("good", "fair")
-        ways = [way for way in directions(self) if known and way.suspects and way.stands_out]
-        hit = max(ways, key=lambda way: way.share, default=None)
+        text, hit, known = super()._headline(), None, self.trust in ("good", "fair")
+        for way in directions(self) if known and self.suspect.any() else ():
+            if way.suspects and way.stands_out and (hit is None or way.share > hit.share):
+                hit = way
         if hit is None or hit.share < FAR_MORE * float(self.suspect.mean()):
             return text
         return f"{noise_words(self, hit, said)}. {text}"
@@ -292,9 +282,11 @@ class AuditResult(JudgedAudit):
         lines = [] if self.groups is None else [group_line(self)]
         return lines if self.against is None else [*lines, against_verdict(self.against)]
 
-    def _findings(self):
-        """Yield which labels are mixed up, how far to trust that, and what was compared."""
-        if self.suspect.any():
+    def _own(self):
+        """Return which labels are mixed up, what was compared, and how labels were taken."""
+        words, n_suspects = self._words, int(self.suspect.sum())
+        own = OfKind()
+        if n_suspects:
             ways = [way for way in directions(self) if way.suspects]
             found = []
             for way in ways[:SHOWN_WAYS]:
@@ -305,58 +297,44 @@ class AuditResult(JudgedAudit):
             if len(ways) > SHOWN_WAYS:
                 left = sum(way.suspects for way in ways[SHOWN_WAYS:])
                 found.append(f"{counted(left, 'row')} of {len(ways) - SHOWN_WAYS:,} further kinds")
-            yield Bullets(tuple(found))
-        yield from super()._findings()
+            is_clear = self.trust == "fair" and self.evidence.trust.clarity >= CLEAR
+            meaning = words["meaning"]["unusual" if is_clear else self.trust]
+            if n_suspects > 1:
+                wrong = self._really_wrong
+                right = n_suspects - wrong
+                expect = (
+                    f"about {wrong:,} ({self._range_wrong}) to be really wrong and about "
+                    f"{right:,} to be right after all"
+                )
+                expect = expect if right else "nearly all to be really wrong"
+                meaning = f"{meaning} Of the {n_suspects:,} rows to check, expect {expect}."
+            own = own._replace(first=(Bullets(tuple(found)),), meaning=meaning)
+        if self._has_too_many_columns:
+            remedy = "Leave out columns that have nothing to do with it, or add rows"
+            own = own._replace(remedy=remedy)
+
+        compared, cautions, taken, set_aside = [], [], [], []
         if self.groups is not None:
-            yield Callout("finding", f"{group_verdict(self)} [More](#groups)")
+            compared.append(Callout("finding", f"{group_verdict(self)} [More](#groups)"))
         if self.against is not None:
             text = against_verdict(self.against, quoted)
-            yield Callout("finding", f"{text} [More](#against)")
-
-    def _meaning(self):
-        """Return what the word for the trust means, and how many suspects are wrong by estimate."""
-        n_suspects, words = int(self.suspect.sum()), self._words["meaning"]
-        if not n_suspects:
-            return super()._meaning()
-        is_clear = self.trust == "fair" and self.evidence.trust.clarity >= CLEAR
-        text, wrong = words["unusual" if is_clear else self.trust], self._really_wrong
-        if n_suspects < 2:
-            return text
-        right = n_suspects - wrong
-        expect = (
-            f"about {wrong:,} ({self._range_wrong}) to be really wrong and about {right:,} to be "
-            "right after all"
-        )
-        expect = expect if right else "nearly all to be really wrong"
-        return f"{text} Of the {n_suspects:,} rows to check, expect {expect}."
-
-    def _remedy(self):
-        if self._has_too_many_columns:
-            return "Leave out columns that have nothing to do with it, or add rows"
-        return super()._remedy()
-
-    def _warnings(self):
-        """Yield what a reader must know before trusting the judgement, of these classes too."""
-        yield from super()._warnings()
-        evidence = self.evidence
-        for first, second in evidence.target.alike[:3]:
-            yield self._say("alike", first=quoted(first), second=quoted(second))
-        weak = np.flatnonzero(evidence.trust.separations < LEAST_SEPARATION)
+            compared.append(Callout("finding", f"{text} [More](#against)"))
+        for first, second in self.evidence.target.alike[:3]:
+            cautions.append(self._say("alike", first=quoted(first), second=quoted(second)))
+        weak = np.flatnonzero(self.evidence.trust.separations < LEAST_SEPARATION)
         if len(weak) and self.trust != "none":
             names = first_of([quoted(self.classes[k]) for k in weak], more="more classes")
-            yield self._say("guesswork", names=names)
-
-    def _left_out(self):
-        """Yield how labels were taken, and which rows were not judged, or not again."""
-        if len(self.classes) > 2 and all(number(label) is not None for label in self.classes):
+            cautions.append(self._say("guesswork", names=names))
+        if len(self.classes) > 2 and None not in map(number, self.classes):
             n_classes = f"{len(self.classes):,}"
-            yield self._say("taken_as_classes", n=n_classes, target=quoted(self.target))
-        yield from super()._left_out()
+            taken.append(self._say("taken_as_classes", n=n_classes, target=quoted(self.target)))
         if self.set_aside:
             names = first_of([f"{quoted(label)} ({n})" for label, n in self.set_aside.items()], 8)
             n_rows = sum(self.set_aside.values())
             rows = f"{counted(n_rows, 'row')} {'was' if n_rows == 1 else 'were'}"
-            yield self._say("set_aside", least=LEAST_OF_CLASS, rows=rows, names=names)
+            values = {"least": LEAST_OF_CLASS, "rows": rows, "names": names}
+            set_aside.append(self._say("set_aside", **values))
+        return own._replace(compared=compared, cautions=cautions, taken=taken, set_aside=set_aside)
 
     def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""
@@ -388,29 +366,25 @@ class AuditResult(JudgedAudit):
         trust, sizes = evidence.trust, np.bincount(evidence.codes, minlength=len(self.classes))
         agree, clarity = percent(1 - trust.misfits), percent(trust.clarity)
         text = self._say("how", how=evidence.table.how, agree=agree, clarity=clarity)
-        each = zip(self.classes, sizes, trust.separations, strict=True)
+        rows = zip(
+            map(in_cell, self.classes), sizes.tolist(), trust.separations.tolist(), strict=True
+        )
         table = Table(
             "separation",
             "How well the columns predict each label",
             ("Label", "Rows", "Area under the ROC curve"),
-            tuple((in_cell(name), int(n), float(area)) for name, n, area in each),
+            tuple(rows),
             caption=self._words["separation"],
             digits=3,
         )
         return Paragraph(text), TableBlock(table)
 
-    def _names(self):
-        """Return the names that stand on the page, perhaps shortened."""
-        return [*self.classes, *self.set_aside, *super()._names()]
 
+class Direction(NamedTuple):
+    """Rows of class `true` that are labelled `given`, as places of classes.
 
-@dataclass(frozen=True)
-class Direction:
-    """One kind of mistake: rows of class `true` that are labelled `given`, as places of classes.
-
-    `share` estimates how many of the rows that really belong to `true` carry the label `given`,
-    `rows` their number, and `suspects` counts the rows that were located. An estimate that
-    `stands_out` is worth a sentence.
+    `share` estimates how many of the class carry the label, `rows` their number; `suspects` were
+    located. An estimate that `stands_out` is worth a sentence.
     """
 
     true: int
@@ -428,12 +402,12 @@ def directions(result):
     count = np.zeros(share.shape, int)
     np.add.at(count, (evidence.judgement.suggested[found], evidence.codes[found]), 1)
     stands_out = (rows >= LEAST_ROWS) & (share >= LEAST_SHARE)
-    places = np.argwhere((stands_out | (count > 0)) & ~np.eye(len(share), dtype=bool))
-    ways = [
-        Direction(k, y, *(part[k, y].item() for part in (share, rows, count, stands_out)))
-        for k, y in places.tolist()
-    ]
-    return sorted(ways, key=lambda way: (-way.suspects, -way.rows, way.true, way.given))
+    ways = []
+    for k, y in np.argwhere((stands_out | (count > 0)) & ~np.eye(len(share), dtype=bool)).tolist():
+        values = share[k, y], rows[k, y], count[k, y], stands_out[k, y]
+        ways.append(Direction(k, y, *map(np.generic.item, values)))
+    # Those with most suspects and rows first; of equal ones the first classes, as they come
+    return sorted(ways, key=itemgetter(4, 3), reverse=True)
 
 
 def noise_words(result, way, quote):
@@ -452,7 +426,7 @@ def classes_section(result):
     given = np.bincount(codes, minlength=len(result.classes))
     estimated = result.probability.sum(axis=0) if result._has_estimates else None
     chosen = sorted(np.argsort(-given, kind="stable")[:MOST_BARS].tolist())
-    names = [result.classes[k] for k in chosen]
+    names = list(map(result.classes.__getitem__, chosen))
     svg = class_bars(names, given[chosen], None if estimated is None else estimated[chosen])
     small, large = int(given.argmin()), int(given.argmax())
     how = (
@@ -474,24 +448,23 @@ def noise_section(result):
     """Say which labels are mixed up, in words and as a matrix."""
     if not result._has_estimates:
         return None
-    ways = [way for way in directions(result) if way.stands_out]
-    ways.sort(key=lambda way: (-way.rows, way.true, way.given))
+    ways = sorted(sorted(directions(result)), key=attrgetter("rows"), reverse=True)
     words = tuple(
         f"{noise_words(result, way, quoted)} (about {counted(max(1, round(way.rows)), 'row')})."
-        for way in ways[:MOST_WORDS]
-    )
+        for way in ways
+        if way.stands_out
+    )[:MOST_WORDS]
     common = Bullets(words) if words else Paragraph("No kind of mistake stands out.")
     blocks: list[Any] = [Paragraph(result._share_wrong()), common]
     if len(result.classes) <= MATRIX_CLASSES:
-        names = [in_cell(name) for name in result.classes]
+        each = zip(
+            map(in_cell, result.classes), *(100 * result.noise_matrix.T).tolist(), strict=True
+        )
         table = Table(
             "noise",
             "Of 100 rows that really belong to a class, how many carry which label",
             tuple(unique(["Really", *(f"labelled {piece(name)}" for name in result.classes)])),
-            tuple(
-                (name, *(100 * float(share) for share in row))
-                for name, row in zip(names, result.noise_matrix, strict=True)
-            ),
+            tuple(each),
             digits=0,
         )
         blocks.append(TableBlock(table))
@@ -515,7 +488,7 @@ def quality_section(result):
 def map_section(result):
     """Show the rows in a plane, suspects marked; nothing where the plane tells no class apart."""
     evidence = result.evidence
-    plane, share = project(near_view(evidence.matrix))
+    plane, share = project(evidence.view)
     if told_apart(plane, evidence.codes, evidence.random_state) < LEAST_TOLD_APART:
         return None
     svg, drawn = class_map(
@@ -523,7 +496,7 @@ def map_section(result):
     )
     caption = result._say("map", share=percent(share))
     caption += result._words["map_suspects"] if result.suspect.any() else ""
-    caption += drawn_words(drawn, len(result.row), MOST_DOTS)
+    caption += drawn_words(drawn, len(result.row))
     alt = "Map of the rows by their two principal components, suspect rows marked with crosses"
     return Section("map", "Map of the rows", (FigureBlock(svg, caption, alt),))
 
@@ -531,11 +504,11 @@ def map_section(result):
 def contradictions_section(result):
     """Show rows that agree in every used column and differ in the label."""
     evidence = result.evidence
-    groups = [np.searchsorted(result.row, group) for group in result.contradictions]
-    if not groups:
+    if not result.contradictions:
         text = Paragraph(result._words["no_contradictions"])
         return Section("contradictions", "Contradictions", (text,))
-    n_rows = sum(len(group) for group in groups)
+    groups = [np.searchsorted(result.row, group) for group in result.contradictions]
+    n_rows = sum(map(len, groups))
     counts = [np.bincount(evidence.codes[group]) for group in groups]
     least = sum(int(count.sum() - count.max()) for count in counts)
     text = result._say(
@@ -587,8 +560,9 @@ def told_apart(plane, codes, seed):
     n_near = min(NEAR, len(chosen) - 1)
     _, near = KDTree(plane[chosen]).query(plane[chosen], k=n_near + 1)
     near = near[:, 1:]
-    names = np.unique(codes)
+    names, found = np.unique(codes), []
     if len(names) < 2:
         return 0.5
-    found = [areas((codes[near] == k).mean(axis=1), codes == k)[1] for k in names]
+    for k in names:
+        found.append(areas((codes[near] == k).mean(axis=1), codes == k)[1])
     return float(np.mean(found))

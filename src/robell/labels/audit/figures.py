@@ -143,21 +143,28 @@ def class_map(names, codes, plane, suspect, seed):
     low, high = np.percentile(plane[chosen], [0.5, 99.5], axis=0)
     middle, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-9)
     unit = np.clip((plane[chosen] - middle) / half, -1.06, 1.06) * [1, -1]
-    spots = _spread((unit / 1.06 * 0.5 + 0.5) * (WIDTH - 20) + 10, seed)
+    spots = (unit / 1.06 * 0.5 + 0.5) * (WIDTH - 20) + 10
+    # Dots at the same spot are moved a little apart, so that one sees how many there are.
+    _, place, count = np.unique(np.round(spots), axis=0, return_inverse=True, return_counts=True)
+    count, rng = count[place.reshape(-1)], np.random.default_rng(seed)
+    angle, way = rng.uniform(0, 2 * np.pi, len(spots)), np.sqrt(rng.random(len(spots)))
+    radius = np.where(count > 1, np.minimum(WIDEST_SPREAD, 2.0 * np.sqrt(count)), 0) * way
+    spots = spots + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    spots = np.clip(spots, 6, WIDTH - 6)
     codes, suspect = codes[chosen], suspect[chosen]
     order = np.argsort(-np.bincount(codes, minlength=len(names)), kind="stable")
-    legend = [(KINDS[min(p, len(KINDS) - 1)], int(k)) for p, k in enumerate(order)]
-    n_lines = min(len(legend), len(KINDS)) + bool(suspect.any())
+    n_lines = min(len(order), len(KINDS)) + bool(suspect.any())
     top = 22 * n_lines + 8
     about = f"{len(chosen):,} rows as dots, {int(suspect.sum()):,} of them suspect and crossed"
     picture = Picture("audit-map", WIDTH, top + WIDTH, "Map of the rows", about)
     last = ""
-    for place, ((colour, shape), k) in enumerate(legend):
-        others = len(legend) > len(KINDS) and place >= len(KINDS) - 1
-        if place < len(KINDS):
+    for rank, k in enumerate(order.tolist()):
+        colour, shape = KINDS[min(rank, len(KINDS) - 1)]
+        others = len(order) > len(KINDS) and rank >= len(KINDS) - 1
+        if rank < len(KINDS):
             last = "other classes" if others else label(names[k])
-            picture.dots([(8, 22 * place + 11)], colour, shape, 5.0, 1.0)
-            picture.text(22, 22 * place + 16, last)
+            picture.dots([(8, 22 * rank + 11)], colour, shape, 5.0, 1.0)
+            picture.text(22, 22 * rank + 16, last)
         here = (codes == k) & ~suspect
         picture.dots(spots[here] + [0, top], colour, shape, 2.4, 0.55)
     if suspect.any():
@@ -181,15 +188,10 @@ def thinned(suspect, seed):
     return np.sort(np.concatenate([marked, others]))
 
 
-def _spread(spots, seed):
-    """Move dots at the same spot a little apart, so that one sees how many there are."""
-    _, place, count = np.unique(np.round(spots), axis=0, return_inverse=True, return_counts=True)
-    count = count[place.reshape(-1)]
-    rng = np.random.default_rng(seed)
-    angle, way = rng.uniform(0, 2 * np.pi, len(spots)), np.sqrt(rng.random(len(spots)))
-    radius = np.where(count > 1, np.minimum(WIDEST_SPREAD, 2.0 * np.sqrt(count)), 0) * way
-    moved = spots + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    return np.clip(moved, 6, WIDTH - 6)
+def drawn_words(drawn, n_rows):
+    """Say that a picture shows only some of the rows, "" where it shows all."""
+    few = f" {drawn:,} of {n_rows:,} rows, chosen at random, are shown (at most {MOST_DOTS:,})."
+    return "" if drawn == n_rows else few
 
 
 def predicted_beside_given(result):
@@ -211,7 +213,34 @@ def predicted_beside_given(result):
     picture = Picture("audit-predicted", *size, "Predicted and given numbers", about)
     unit = np.clip((np.column_stack([across, up]) - low) / (high - low), 0.0, 1.0)
     spots = np.array([LEFT, TOP + SIDE]) + unit * [SIDE, -SIDE]
-    _axes(picture, measure, low, high, result.target)
+    # The frame, the line on which predictions are right, and a few numbers at both axes
+    picture.bar(LEFT, TOP, SIDE, SIDE, "none", RULE)
+    picture.line(LEFT, TOP + SIDE, LEFT + SIDE, TOP, MUTED)
+    wanted, ends = (
+        measure.back(np.linspace(low, high, TICKS + 2)),
+        measure.back(np.array([low, high])),
+    )
+    for digits in range(1, 7):
+        ticks = sorted({float(f"{value:.{digits}g}") for value in wanted[1:-1]})
+        if len(ticks) == TICKS:
+            break
+    last = -np.inf
+    for value in ticks:
+        if not ends[0] <= value <= ends[1]:
+            continue
+        at, text = (
+            SIDE * float(measure.forth(np.array([value]))[0] - low) / (high - low),
+            number_text(value),
+        )
+        picture.line(LEFT - 4, TOP + SIDE - at, LEFT, TOP + SIDE - at, MUTED)
+        picture.text(LEFT - 8, TOP + SIDE - at + 4, text, "end", fill=MUTED)
+        picture.line(LEFT + at, TOP + SIDE, LEFT + at, TOP + SIDE + 4, MUTED)
+        if at - last >= APART:
+            picture.text(LEFT + at, TOP + SIDE + 18, text, "middle", fill=MUTED)
+            last = at
+    name = label(result.target, 24)
+    picture.text(LEFT + SIDE / 2, TOP + SIDE + 39, f"{name} as given", "middle")
+    picture.text(LEFT, TOP - 10, f"{name} as predicted from the other columns")
     picture.dots(spots[~suspect], CALM, "circle", 2.4, 0.5)
     picture.dots(spots[suspect], ALARM, "cross", 4.2, 1.0)
     picture.dots([(LEFT + 6, 12)], CALM, "circle", 4.0, 1.0)
@@ -220,32 +249,3 @@ def predicted_beside_given(result):
         picture.dots([(LEFT + 86, 12)], ALARM, "cross", 5.0, 1.0)
         picture.text(LEFT + 98, 17, "suspect row", weight="600")
     return picture.svg(), len(chosen)
-
-
-def _axes(picture, measure, low, high, target):
-    """Draw the frame, the line on which predictions are right, and a few numbers at both axes."""
-    picture.bar(LEFT, TOP, SIDE, SIDE, "none", RULE)
-    picture.line(LEFT, TOP + SIDE, LEFT + SIDE, TOP, MUTED)
-    last = -np.inf
-    for value in _ticks(measure, low, high):
-        at = float((measure.forth(np.array([value]))[0] - low) / (high - low))
-        text = number_text(value)
-        picture.line(LEFT - 4, TOP + SIDE * (1 - at), LEFT, TOP + SIDE * (1 - at), MUTED)
-        picture.text(LEFT - 8, TOP + SIDE * (1 - at) + 4, text, "end", fill=MUTED)
-        picture.line(LEFT + SIDE * at, TOP + SIDE, LEFT + SIDE * at, TOP + SIDE + 4, MUTED)
-        if SIDE * at - last >= APART:
-            picture.text(LEFT + SIDE * at, TOP + SIDE + 18, text, "middle", fill=MUTED)
-            last = SIDE * at
-    picture.text(LEFT + SIDE / 2, TOP + SIDE + 39, f"{label(target, 24)} as given", "middle")
-    picture.text(LEFT, TOP - 10, f"{label(target, 24)} as predicted from the other columns")
-
-
-def _ticks(measure, low, high):
-    """Return a few numbers of few digits, about evenly far apart in the picture."""
-    wanted = measure.back(np.linspace(low, high, TICKS + 2)[1:-1])
-    for digits in range(1, 7):
-        found = sorted({float(f"{value:.{digits}g}") for value in wanted})
-        if len(found) == TICKS:
-            break
-    ends = measure.back(np.array([low, high]))
-    return [value for value in found if ends[0] <= value <= ends[1]]

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from robell._tools.text import number_text, percent, quoted, said, spreadsheet_plain
 from robell.labels.audit.cards import CardParts
-from robell.labels.audit.figures import MOST_DOTS, predicted_beside_given
-from robell.labels.audit.page import drawn_words
-from robell.labels.audit.reasons import (
-    ALIKE,
-    LEAST_ALIKE,
-    reasons_of_numbers,
-    trusted,
-)
-from robell.labels.audit.result import JudgedAudit
+from robell.labels.audit.figures import drawn_words, predicted_beside_given
+from robell.labels.audit.reasons import ALIKE, LEAST_ALIKE, reasons_of_numbers, trusted
+from robell.labels.audit.result import WORDS, JudgedAudit, OfKind
 from robell.labels.issues import COVERAGE
 from robell.labels.judge import judge_numbers
 from robell.labels.reviewed import Reviewed, judge_reviewed_numbers
@@ -26,7 +20,7 @@ from robell.labels.trust import measure_number_trust
 from robell.report.page import Callout, FigureBlock, Paragraph, Section
 from robell.tables.columns import numbers_of
 from robell.tables.leaks import find_number_giveaway, find_number_leak
-from robell.tables.target import read_number_target, written
+from robell.tables.target import find_column, read_number_target, written
 
 SCORES_A_ROW = 60  # numbers that are held for every row while it is judged
 
@@ -67,50 +61,47 @@ class NumberAuditResult(JudgedAudit):
     """
 
     _kind: ClassVar[str] = "numbers"
+    _words: ClassVar[Any] = WORDS["numbers"]
     lower: np.ndarray
     upper: np.ndarray
     explained: float
 
     @staticmethod
     def _read(table, place):
-        """Read the numbers; return what sees that a column repeats or tells them; their scores."""
+        """Read the numbers; return cells, what sees leaks of them, and scores of a row."""
         target, column = read_number_target(table, place), table.columns[place]
         cells = np.array(column.cells, dtype=object)[target.kept]
         leak_of = partial(find_number_leak, values=target.values)
         tells = partial(find_number_giveaway, values=target.values, target=column.name)
-        return target, cells, leak_of, tells, SCORES_A_ROW
+        return target, None, cells, leak_of, tells, SCORES_A_ROW
 
     @staticmethod
-    def _reviewed(settled, first, target, column, delimiter):
-        """Return what a review says, from which rows are settled and their cells before it."""
-        texts = [spreadsheet_plain(text) for text in first]
-        values, _, _ = numbers_of(texts, delimiter, column.kind)
-        is_read = settled & (np.isfinite(values) if values is not None else False)
-        before = np.where(is_read, values, target.values)
-        return Reviewed(settled, before, settled & (before != target.values))
-
-    @staticmethod
-    def _judge(matrix, target, random_state, grouping, reviewed):
-        """Judge the numbers; where nothing can be trusted, suspect nobody."""
-        judgement = judge_numbers(matrix, target.values, np.ones(len(matrix)), random_state)
-        if reviewed.settled.any():
+    def _judged(evidence, decided, grouping):
+        """Judge the numbers; return the evidence, and what numbers only have."""
+        matrix, values = evidence.matrix, evidence.target.values
+        settled, first = decided
+        reviewed = Reviewed(settled, values, settled)  # nothing, unless some are settled
+        judgement = judge_numbers(matrix, values, np.ones(len(matrix)), evidence.random_state)
+        if is_reviewed := bool(settled.any()):
+            kind = evidence.table.columns[find_column(evidence.table, evidence.name)].kind
+            texts = [spreadsheet_plain(text) for text in first]
+            read, _, _ = numbers_of(texts, evidence.table.delimiter, kind)
+            is_read = settled & (np.isfinite(read) if read is not None else False)
+            before = np.where(is_read, read, values)
+            reviewed = Reviewed(settled, before, settled & (before != values))
             judgement = judge_reviewed_numbers(judgement, reviewed)
-        trust = measure_number_trust(judgement, matrix.shape, bool(reviewed.settled.any()))
-        return trust.suspects_of(judgement), trust, None
-
-    @classmethod
-    def _of(cls, evidence, common):
-        """Return the result of what was found."""
-        judgement = evidence.judgement
-        bounds = judgement.intervals(COVERAGE)
-        return cls(
-            **common,
-            given=judgement.given,
-            suggested=judgement.predicted,
-            lower=bounds[:, 0],
-            upper=bounds[:, 1],
-            explained=evidence.trust.explained,
-        )
+        told = bool(evidence.giveaways)
+        trust = measure_number_trust(judgement, matrix.shape, is_reviewed, told=told)
+        judgement = trust.suspects_of(judgement)
+        lower, upper = judgement.intervals(COVERAGE).T
+        of_numbers = {
+            "given": judgement.given,
+            "suggested": judgement.predicted,
+            "lower": lower,
+            "upper": upper,
+            "explained": trust.explained,
+        }
+        return replace(evidence, judgement=judgement, trust=trust, reviewed=reviewed), of_numbers
 
     _reasons_of = staticmethod(reasons_of_numbers)
 
@@ -164,12 +155,10 @@ class NumberAuditResult(JudgedAudit):
             f"they are codes of classes, say so with {option}{limit}"
         )
 
-    def _findings(self):
-        """Yield how far to trust what was found, and that the target was taken as numbers."""
-        yield from super()._findings()
-        option = '`--kind classes` (in Python `kind="classes"`)'
-        if kind := self._kind_words(quoted, option):
-            yield Callout("note", f"{kind}.")
+    def _own(self):
+        """Return that the target was taken as numbers."""
+        kind = self._kind_words(quoted, '`--kind classes` (in Python `kind="classes"`)')
+        return OfKind(compared=(Callout("note", f"{kind}."),) if kind else ())
 
     def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""
@@ -215,7 +204,7 @@ def picture_section(result):
     caption += result._words["picture_suspects"] if result.suspect.any() else ""
     by_factors = np.isfinite(result.evidence.judgement.measure.small)
     caption += result._words["picture_factors"] if by_factors else ""
-    caption += drawn_words(drawn, len(result.row), MOST_DOTS)
+    caption += drawn_words(drawn, len(result.row))
     alt = "Predicted numbers against given ones, suspect rows marked with crosses"
     return Section("picture", "Predicted and given", (FigureBlock(svg, caption, alt),))
 

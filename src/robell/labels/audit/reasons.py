@@ -33,7 +33,6 @@ SHOWN = 30  # characters of a name or a value
 NEIGHBOURS = 3
 MOST_NEAR = 20_000  # trusted rows among which the most similar ones are looked for
 LONG_NUMBER = 10  # characters; longer numbers are shown rounded
-FAR = 3.0  # standard deviations; larger distances count as this one
 
 
 @dataclass(frozen=True)
@@ -167,10 +166,7 @@ def _named(used, place, weights, own, other):
 
 
 def in_words(column, place, own, other):
-    """Say how the value of a row differs from what is usual with its label, and fits another.
-
-    ``own`` and ``other`` are pairs: how rows are called, and the places of trusted ones.
-    """
+    """Say how a value differs from what is usual with its label, and fits another."""
     name, value = shortened(column.name, SHOWN), shortened(value_text(column, place), SHOWN)
     (label, alike), (other_label, others) = own, other
     together = f"{name} {value or '(missing)'} speaks against {label}, together with other columns"
@@ -234,20 +230,6 @@ def telling_word(column, place, alike, others):
     own, other = shares(alike), shares(others)
     word = max(sorted(words), key=lambda word: other[word] - own[word], default="")
     return word, [own.get(word, 0.0), other.get(word, 0.0)]
-
-
-def reasons_text(result, place):
-    """Return the reasons of one row as one line, "" where it has none."""
-    return "; ".join(reason.text for reason in result.reasons.get(int(result.row[place]), ()))
-
-
-def near_view(X):
-    """Return the rows for neighbours and the map: numbers cut off at three standard deviations.
-
-    Two rows with different levels of a category are as far apart in it as two typical rows are
-    in a number: the squared distance is 2 in either.
-    """
-    return np.clip(X, -FAR, FAR)
 
 
 def trusted(judgement, codes=None):

@@ -1,4 +1,8 @@
-"""What an audit of any kind has: counts, suspects, trust, files; and how these are written."""
+"""What an audit of any kind has: counts, suspects, trust, a page, files; and how these are written.
+
+The page has the same sections in the same order for all kinds, each in the kind's words. Its first
+screen needs no knowledge of machine learning.
+"""
 
 from __future__ import annotations
 
@@ -6,64 +10,75 @@ import csv
 import io
 import json
 import os
+import platform
 import re
 import shlex
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from operator import attrgetter, methodcaller
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy
+import sklearn
 
 from robell import __version__
 from robell._core.labels.noise import LEVEL
 from robell._tools.files import FileError, check_output, read_resource, write_together
 from robell._tools.optional import require
 from robell._tools.text import (
+    NAME,
     counted,
+    in_cell,
+    isolated,
     literal,
     percent,
     quoted,
     said,
+    shortened,
     spreadsheet_safe,
     visible,
     writable,
 )
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
-from robell.labels.audit.page import audit_page, places, suspects_table
-from robell.labels.audit.reasons import Reason, reasons_text
-from robell.labels.groups import GroupNoise
+from robell.labels.audit.reasons import Reason
 from robell.labels.review.review import KEEP, begins_with, stem_of
-from robell.labels.reviewed import Reviewed
 from robell.labels.trust import MOST_COLUMNS_A_ROW
-from robell.report.page import Callout, Details, Paragraph, Review, Section, TableBlock
-from robell.tables.columns import ColumnNote, Used, advice_on
+from robell.report.page import (
+    Bullets,
+    Callout,
+    Code,
+    Details,
+    Facts,
+    Paragraph,
+    Review,
+    Section,
+    TableBlock,
+    render,
+)
+from robell.report.tables import Table
+from robell.tables.columns import MISSING_WORDS, ColumnNote, Used, advice_on
 from robell.tables.excel import EXCEL, is_excel, sheet_table, write_sheet
 from robell.tables.leaks import Giveaway, Leak
 from robell.tables.raw import RawTable
 
 CROWD = b"row,consensus,", b"row,line,consensus,", b"row,key,consensus,", b"row,line,key,consensus,"
 LISTED = 25  # rows of a list of the page
+SHOWN_LINES = 8
+FAR = 3.0  # standard deviations; larger distances count as this one
 WORDS = tomllib.loads(read_resource("robell.labels.audit", "words.toml"))
-
-
-class Groups(NamedTuple):
-    """The group of every row, as a place among the names, and how often each group is wrong."""
-
-    column: str
-    place: np.ndarray
-    noise: GroupNoise
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What the page is made of: the table, its columns as numbers, and what was found.
 
-    `name` is that of the target, `target` what was read there, `given` the cells of its rows, and
-    `labels` the fingerprint of the whole column; `asked_for` says whether somebody said which kind
-    it is of.
+    `target` is what was read in the column `name`, `given` the cells of its rows, `codes` their
+    places among the classes, `labels` the fingerprint of the whole column. The last three are there
+    once it is judged.
     """
 
     name: str
@@ -73,42 +88,45 @@ class Evidence:
     matrix: np.ndarray
     target: Any
     given: np.ndarray
-    judgement: Any
-    trust: Any
+    codes: Any
     leaks: tuple[Leak, ...]
     giveaways: tuple[Giveaway, ...]
     n_read: int
+    is_sample: bool
     random_state: int
     asked_for: bool
-    reviewed: Reviewed
-    groups: Groups | None = None
+    judgement: Any = None
+    trust: Any = None
+    reviewed: Any = None
 
     @property
-    def codes(self):
-        """The class of every row, as a place among the classes."""
-        return self.target.codes
-
-    @property
-    def is_sample(self):
-        """Whether the source has more rows than were read."""
-        return self.n_read < self.table.n_rows
+    def view(self) -> np.ndarray:
+        """The rows for neighbours and the map: numbers cut off at three standard deviations."""
+        # Two rows with different levels of a category are as far apart in it as two typical rows
+        # are in a number: the squared distance is 2 in either.
+        return np.clip(self.matrix, -FAR, FAR)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Audit:
     """What every kind of audit is: rows of a table judged, written as a page and a table.
 
-    A kind has its part of ``words.toml`` by the name `_kind`, the columns of its ``_table``, and a
+    A kind has the fixed sentences of its page, `_words`, the columns of its ``_table``, and a
     ``summary``. For a terminal it has ``_headline``, ``_terminal_lines`` and ``_remarks``, and for
-    the page, which :mod:`robell.labels.audit.page` puts together in this order, ``_subtitle``,
-    ``_facts``, ``_findings``, ``_next_steps``, ``_warnings``, ``_left_out``, ``_sections``,
-    ``_columns_words``, ``_how`` and ``_names``.
+    the page ``_subtitle``, the blocks of the first screen, ``_found``, further ``_sections``,
+    ``_how`` it was made, and ``_names`` that may have to be shown in full.
     """
 
     _kind: ClassVar[str]
+    _words: ClassVar[dict[str, Any]]
     _most: ClassVar[int] = LISTED  # rows that the page shows where nobody says how many
     _headline: ClassVar[Callable[..., Any]]
     _table: ClassVar[Callable[..., Any]]
+    _subtitle: ClassVar[Callable[..., Any]]
+    _found: ClassVar[Callable[..., Any]]
+    _sections: ClassVar[Callable[..., Any]]
+    _how: ClassVar[Callable[..., Any]]
+    _names: ClassVar[Callable[..., Any]]
     name: str
     n_rows: int
     row: np.ndarray
@@ -124,17 +142,10 @@ class Audit:
         return f"<{type(self).__name__} of {self.name}: {self._headline()}>"
 
     def to_frame(self) -> Any:
-        """Return all rows as a pandas frame, the least probable ones first.
+        """Return all rows as a pandas frame with the columns of the CSV file, less the table's own.
 
-        Returns
-        -------
-        frame : pandas.DataFrame
-            The columns of the CSV file without the table's own: ``row``, ``line``, then ``given``,
-            ``suggested`` (numbers as the table writes them), ``decision`` (empty, to be filled
-            in), ``quality``, the probability of each class, of numbers ``lower`` and ``upper``,
-            ``suspect``, ``reasons``, ``target`` and ``fingerprint``: written as CSV, it can be
-            given to :func:`apply_review`. Of annotators ``consensus``, ``quality``, ``labels`` (how
-            many), the probability of each class, ``ask next`` (whom) and ``gain``.
+        The least probable rows come first. Written as CSV, that of classes or numbers can be given
+        to :func:`apply_review`.
         """
         return require("pandas", "files").DataFrame(self._table())
 
@@ -172,14 +183,13 @@ class Audit:
         top = self._most if top is None else top
         require_whole("top", top, 0)
         html, csv_path = output_paths(out, self.name)
-        page = audit_page(self, top=top, csv_path=csv_path, command=command)
+        page = self._page(top, csv_path, command)
         try:
             html.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileError(f"{html.parent}: cannot be made: {error.strerror}") from error
         delimiter, encoding = self._text
         columns = self._file_columns(all_rows)
-
         table: Callable[[Path], Any]
         if csv_path.name.endswith(EXCEL):
             table = partial(write_sheet, name="audit", rows=sheet_of(columns))
@@ -203,29 +213,69 @@ class Audit:
         """The line of each row in a text file, otherwise its number."""
         return self.row if self.line is None else self.line
 
-    @property
-    def _words(self) -> dict[str, Any]:
-        """The fixed sentences of the page."""
-        return WORDS[self._kind]
-
     def _say(self, key: str, **values: Any) -> str:
         """Return one of them with values in it."""
         return str(self._words[key].format(**values))
+
+    def _page(self, top: int, csv_path: Path, command: str) -> str:
+        """Return the whole HTML page, with the ``top`` most suspect rows, linked to the table."""
+        words = self._words
+        evidence: Any = getattr(self, "evidence", self)
+        n_used = len(evidence.used)
+        headline = Paragraph(f"**{literal(self._headline())}**")
+        found = Section("found", "What was found", (headline, *self._found(top, csv_path)))
+        sections = [found, *filter(None, self._sections(top, csv_path))]
+        if self.columns:
+            cells = [(in_cell(n.name), n.kind, n.missing, n.done) for n in self.columns]
+            heads = ("Column", "Used as", "Missing", "What was done")
+            text = self._say(
+                "columns_used",
+                used=n_used,
+                all=counted(len(self.columns), "column"),
+                were="was" if n_used == 1 else "were",
+                missing=f"{', '.join(MISSING_WORDS[:-1])} and {MISSING_WORDS[-1]}",
+                where=" in columns that are not text" if self.line is None else "",
+            )
+            table = TableBlock(Table("columns", words["columns"], heads, tuple(cells)))
+            sections.append(Section("columns", "Columns", (Paragraph(literal(text)), table)))
+        used = counted(n_used, "column")
+        limits = Bullets(tuple(map(methodcaller("format", used=used), words["limits"])))
+        made_by = (
+            f"robell {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, "
+            f"scikit-learn {sklearn.__version__}, Python {platform.python_version()}; random state "
+            f"{evidence.random_state}."
+        )
+        made = [Code(visible(command))] if command else []
+        sections += [
+            Section("limits", "What this cannot tell", (limits,)),
+            Section("how", "How it was made", (*made, *self._how(), Paragraph(made_by))),
+        ]
+        in_full: list[Any] = [
+            Details(
+                f"{quoted(name, 40)}: {counted(len(name), 'character')}", (Code(visible(name)),)
+            )
+            for name in dict.fromkeys(self._names())
+            if len(visible(name)) > NAME
+        ]
+        if in_full:
+            text = "Names and labels that are shortened above, in full. Cells are in full in your "
+            in_full.insert(0, Paragraph(f"{text}file."))
+            sections.append(Section("names", "Long names", tuple(in_full)))
+        title = f"{words['title']} {shortened(self.name)}"
+        return render(title, self._subtitle(), sections, footer=f"robell {__version__}")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class JudgedAudit(Audit):
     """What audits of classes and of numbers do alike: every row has a quality, and may be suspect.
 
-    A kind reads its target, judges it, makes its result of the evidence, takes labels that a review
-    has settled as right, and finds the reasons of suspects: see ``run.py``, which asks for these in
-    turn.
+    ``run.py`` asks a kind for its ``_read``, ``_judged`` and ``_reasons_of``.
     """
 
     _most: ClassVar[int] = MOST_CARDS
     _how_good: ClassVar[Callable[..., Any]]
     _kind_words: ClassVar[Callable[..., Any]]
-    _of: ClassVar[Callable[..., Any]]
+    _own: ClassVar[Callable[..., Any]]
     _summary_parts: ClassVar[Callable[..., Any]]
     _card_parts: ClassVar[Callable[..., Any]]
     target: str
@@ -262,16 +312,13 @@ class JudgedAudit(Audit):
         """Places of the suspect rows, the least probable ones first."""
         return self.order[self.suspect[self.order]]
 
-    def summary(self) -> dict[str, Any]:
-        """Return what was found in few numbers: a dictionary that can be written as JSON.
+    @property
+    def n_corrected(self) -> int:
+        """How many labels reviews have changed, of the rows audited."""
+        return int(self.evidence.reviewed.corrected.sum())
 
-        Returns
-        -------
-        found : dict
-            Rows, of classes their sizes and the estimated kinds of mistakes, how many rows are
-            suspect, the trust, and the suspect rows, the least probable ones first; of numbers each
-            with its number, the suggested one and its interval.
-        """
+    def summary(self) -> dict[str, Any]:
+        """Return what was found in few numbers: a dictionary that can be written as JSON."""
         n, n_suspects = len(self.row), int(self.suspect.sum())
         sizes, mistakes, measured, suspects = self._summary_parts()
         return {
@@ -303,6 +350,8 @@ class JudgedAudit(Audit):
             "robell": __version__,
         }
 
+    # -- the table
+
     def _judged_table(self, given, suggested, measured):
         """Return the columns of the table of all rows, the least probable ones first."""
         order, known = self.order, self.trust != "none"
@@ -314,43 +363,46 @@ class JudgedAudit(Audit):
         for name, values in {"quality": self.quality, **measured}.items():
             columns[name] = values[order] if known else np.full(n, np.nan)
         columns["suspect"] = self.suspect[order] if known else np.full(n, "cannot tell", object)
-        columns["reasons"] = np.array([reasons_text(self, place) for place in order], object)
+        columns["reasons"] = np.full(len(self.row), "", object)
+        for row, reasons in self.reasons.items():
+            text = "; ".join(reason.text for reason in reasons)
+            columns["reasons"][np.searchsorted(self.row, row)] = text
+        columns["reasons"] = columns["reasons"][order]
         columns["target"] = np.full(n, self.target, object)
         columns["fingerprint"] = self.fingerprint[order]
         return columns
+
+    def _file_columns(self, all_rows):
+        """Return the suspects with their cells: identifiers first, others behind the reasons."""
+        columns, order, table = self._table(as_text=True), self.order, self.evidence.table
+        if self.suspect.any() and not all_rows:
+            listed = self.suspect[order]
+            order = order[listed]
+            for name, values in columns.items():
+                columns[name] = values[listed]
+        keys = self._keys()
+        identifiers: dict[str, np.ndarray] = {}
+        others: dict[str, np.ndarray] = {}
+        for column, (name, cells) in own_cells(table, order, {self.target}, {*columns, "label"}):
+            (identifiers if column.name in keys else others)[name] = cells
+        first = 1 if self.line is None else 2  # the numbers of the row; its prints come last
+        known = list(columns.items())
+        return dict(known[:first]) | identifiers | dict(known[first:-2]) | others | dict(known[-2:])
+
+    def _keys(self):
+        """Return the names of the identifiers: columns left out whose cells are all different."""
+        keys = {note.name for note in self.columns if note.kind == "left out"}
+        for column in self.evidence.table.columns:
+            if column.name in keys and len(set(column.cells)) < len(column):
+                keys.remove(column.name)
+        return keys
 
     @property
     def _text(self):
         """Delimiter and encoding of the file that is written: those of the table audited."""
         return self.evidence.table.delimiter, self.evidence.table.encoding
 
-    def _file_columns(self, all_rows):
-        """Return the suspects with their cells: identifiers first, others behind the reasons."""
-        columns, order = self._table(as_text=True), self.order
-        listed = self.suspect[order]
-        if all_rows or not listed.any():
-            listed = np.ones(len(order), bool)
-        columns = {name: values[listed] for name, values in columns.items()}
-        identifiers: dict[str, np.ndarray] = {}
-        others: dict[str, np.ndarray] = {}
-        table, keys = self.evidence.table, self._keys()
-        shown = own_cells(table, order[listed], {self.target}, {*columns, "label"})
-        for column, (name, cells) in shown:
-            (identifiers if column.name in keys else others)[name] = cells
-        where = {name: columns.pop(name) for name in ("row", "line") if name in columns}
-        proof = {name: columns.pop(name) for name in ("target", "fingerprint")}
-        return where | identifiers | columns | others | proof
-
-    def _keys(self):
-        """Return the names of the identifiers: columns left out whose cells are all different."""
-        left_out = {note.name for note in self.columns if note.kind == "left out"}
-        some = [column for column in self.evidence.table.columns if column.name in left_out]
-        return {column.name for column in some if len(set(column.cells)) == len(column)}
-
-    @property
-    def n_corrected(self) -> int:
-        """How many labels reviews have changed, of the rows audited."""
-        return int(self.evidence.reviewed.corrected.sum())
+    # -- sentences
 
     @property
     def _really_wrong(self) -> int:
@@ -375,12 +427,17 @@ class JudgedAudit(Audit):
         n_wrong = round(self.noise_rate * n)
         return n_wrong, range_words(n_wrong, np.multiply(self.noise_rate_range, n))
 
-    def _signal(self, quote=said):
-        """Say whether the columns say anything about the target, by a test."""
-        p = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.2g}"
-        if self.p_value < LEVEL:
-            return f"The columns say something about {quote(self.target)} ({p})."
-        return f"There is no sign that the columns say anything about {quote(self.target)} ({p})."
+    @property
+    def _has_estimates(self):
+        """Whether to show estimates: "no label is wrong" means nothing where trust is weak."""
+        is_known = bool(self.suspect.any()) or (self.trust == "weak" and self.reviewed.any())
+        return self.trust in ("good", "fair") or is_known
+
+    @property
+    def _has_too_many_columns(self):
+        """Whether the table has more columns than its rows can bear."""
+        n_rows, n_columns = self.evidence.matrix.shape
+        return n_columns > MOST_COLUMNS_A_ROW * n_rows
 
     def _headline(self):
         """Say in one sentence of plain text how many rows are suspect."""
@@ -402,25 +459,182 @@ class JudgedAudit(Audit):
         found = f"one {one}" if n_suspects == 1 else f"{n_suspects:,} ({share}) {several}"
         return f"Of {n:,} rows, {found}."
 
-    def _facts(self):
-        """Yield the numbers of the first screen."""
-        n, n_suspects = len(self.row), int(self.suspect.sum())
-        chance = "drawn at random, " if self.evidence.is_sample else ""
+    def _signal(self, quote=said):
+        """Say whether the columns say anything about the target, by a test."""
+        p = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.2g}"
+        if self.p_value < LEVEL:
+            return f"The columns say something about {quote(self.target)} ({p})."
+        return f"There is no sign that the columns say anything about {quote(self.target)} ({p})."
+
+    def _share_wrong(self):
+        """Say how many labels are wrong by estimate, whether their rows are suspect or not."""
+        n, words = len(self.row), self._words
+        wrong, interval = self._still_wrong()
+        if not wrong:
+            sure = "" if self.trust == "good" else words["not_certain"]
+            return self._say("none_wrong", target=quoted(self.target)) + sure
+        share = f"{wrong:,} of {n:,} {words['thing']}s ({percent(self.noise_rate)}), or {interval},"
+        return (
+            f"{words['share_wrong'][self.trust].format(share=share)} The number of suspect rows "
+            f"may differ: some wrong {words['thing']}s cannot be located, and some suspects are "
+            "right."
+        )
+
+    def _after_review(self):
+        """Say what reviews have corrected, and how much is still wrong."""
+        n_reviewed, thing = int(self.reviewed.sum()), self._words["thing"]
+        corrected, n_others = self.n_corrected, len(self.row) - n_reviewed
+        text = (
+            f"Reviews have corrected {counted(corrected, thing)} and confirmed "
+            f"{n_reviewed - corrected:,}"
+        )
+        if self.trust == "none" or not n_others:
+            return text
+        wrong, interval = self._still_wrong()
+        return (
+            f"{text}; of the other {counted(n_others, thing)}, about {wrong:,} ({interval}) are "
+            "still wrong by estimate, suspect or not"
+        )
+
+    def _terminal_lines(self):
+        """Return what was found in a few lines."""
+        left_out, n_suspects = self.n_rows - len(self.row), int(self.suspect.sum())
+        checked = f"{len(self.row):,} rows checked" + (f", {left_out:,} not" if left_out else "")
+        if self.reviewed.any():
+            checked += f" ({counted(int(self.reviewed.sum()), 'row')} were reviewed before)"
+        expected = ""
+        if n_suspects > 1:
+            of_these = f"{self._about_wrong} of the {n_suspects:,} ({self._range_wrong})"
+            expected = f"; {of_these} are really wrong by estimate"
+        trust = f"Trust: {self.trust} ({self._how_good()}){expected}"
+        kind = self._kind_words()
+        further = [self._after_review()] if self.reviewed.any() else []
+        further += self._compared_lines()
+        cautions = [f"Caution: {one.caution(self.target)}" for one in self.evidence.giveaways]
+        checked += f"; {kind}" if kind else ""
+        return [self._signal(), self._headline(), *cautions, *further, checked, trust]
+
+    def _compared_lines(self):
+        """Return what the terminal says of groups and of an earlier table."""
+        return []
+
+    def _remarks(self):
+        """Yield which columns the labels were not judged by, and why."""
+        for name in self.leaks:
+            yield f"column {said(name)} repeats the target, and was left out"
+        why = [
+            f"{said(note.name)} {note.done.removeprefix('left out: ')}"
+            for note in self.columns
+            if note.name not in self.leaks and note.done.startswith("left out: ")
+        ]
+        if why:
+            more = f"; and {len(why) - 3:,} more, see the report" if len(why) > 3 else ""
+            yield f"columns left out: {'; '.join(why[:3])}{more}"
+        yield from advice_on(self.columns)
+
+    # -- the page
+
+    @property
+    def _question(self):
+        """The question that a page answers."""
+        return f"Are the {self._words['thing']}s in column {quoted(self.target)} right?"
+
+    def _subtitle(self):
+        """Ask the question, and say what was looked at."""
+        classes = getattr(self, "classes", ())
+        sizes = counted(len(self.row), "row")
+        sizes += f", {counted(len(classes), 'class', 'classes')}" if classes else ""
+        return f"{self._question} {sizes}. {self._signal(quoted)}"
+
+    def _names(self):
+        """Return the names that stand on the page, perhaps shortened."""
+        labels = *getattr(self, "classes", ()), *getattr(self, "set_aside", ())
+        return [*labels, self.name, self.target, *map(attrgetter("name"), self.columns)]
+
+    def _found(self, top, csv_path):
+        """Yield the first screen: numbers, how far to trust them, what to do, what to know."""
+        evidence, words, own = self.evidence, self._words, self._own()
+        n, n_suspects, n_reviewed = len(self.row), int(self.suspect.sum()), self.reviewed.sum()
+        chance = "drawn at random, " if evidence.is_sample else ""
         in_file = f"{chance}of {self.n_rows:,} in the file"
-        yield "rows checked", f"{n:,}", "all rows of the file" if self.n_rows == n else in_file
+        facts = [
+            ("rows checked", f"{n:,}", "all rows of the file" if self.n_rows == n else in_file)
+        ]
         if self.trust == "none":
-            yield "rows to check by hand", "cannot tell", ""
+            facts.append(("rows to check by hand", "cannot tell", ""))
         else:
             share = f"{percent(n_suspects / n)} of the rows"
-            yield "rows to check by hand", f"{n_suspects:,}", share
+            facts.append(("rows to check by hand", f"{n_suspects:,}", share))
         if n_suspects == 1:
-            yield "chance that it is really wrong", percent(self.expected_wrong), "by estimate"
+            chance = percent(self.expected_wrong)
+            facts.append(("chance that it is really wrong", chance, "by estimate"))
         elif n_suspects:
             others = f"by estimate ({self._range_wrong}); others are unusual but right"
-            yield "of these really wrong", self._about_wrong, others
-        yield "how far to trust this", self.trust.capitalize(), self._how_good()
+            facts.append(("of these really wrong", self._about_wrong, others))
+        facts.append(("how far to trust this", self.trust.capitalize(), self._how_good()))
+        yield Facts(tuple(facts))
 
-    def _next_steps(self, top, csv_path):
+        yield from own.first
+        for one in evidence.giveaways:
+            yield Callout("caution", literal(one.caution(self.target)))
+        if n_reviewed:
+            yield Callout("finding", f"{self._after_review()}.")
+        if self.leak_suspects and self.trust == "fair":
+            yield Callout("note", words["leak"])
+        else:
+            which = "meaning" if n_suspects else "meaning_without_suspects"
+            text = own.meaning or words[which][self.trust]
+            yield Callout("note" if self.trust in ("good", "fair") else "caution", text)
+        yield from own.compared
+
+        yield Paragraph("**What to do next**")
+        yield Bullets(tuple(self._next_steps(top, csv_path, own.remedy)))
+
+        if evidence.is_sample:
+            yield Callout(
+                "caution",
+                f"The file has {self.n_rows:,} rows; a random sample of {evidence.n_read:,} was "
+                "looked at. The other rows were not.",
+            )
+        for leak in evidence.leaks:
+            text = (
+                f"Column {quoted(leak.name)} repeats {quoted(self.target)} in "
+                f"{100 * leak.agreement:.4g} % of the rows and was left out: with it, every label "
+                "would look right."
+            )
+            if len(leak.exceptions):
+                where = self._where + "s" * (len(leak.exceptions) > 1)
+                exceptions = places(self, leak.exceptions)
+                text = f"{text} The two differ in {where} {exceptions}: look there first."
+            yield Callout("caution", text)
+        if self._has_too_many_columns:
+            n_rows, n_columns = evidence.matrix.shape
+            columns, rows = counted(n_columns, "column"), counted(n_rows, "row")
+            target = quoted(self.target)
+            text = self._say("too_many_columns", columns=columns, rows=rows, target=target)
+            yield Callout("caution", text)
+        for text in own.cautions:
+            yield Callout("caution", text)
+
+        for text in own.taken:
+            yield Callout("note", text)
+        if n_reviewed:
+            were = "was" if n_reviewed == 1 else "were"
+            yield Callout(
+                "note",
+                f"{counted(int(n_reviewed), 'row')} {were} reviewed before: the "
+                f"{words['thing']} that somebody decided upon is taken as right.",
+            )
+        if self.n_unlabelled:
+            common = evidence.target.unlabelled.most_common(3)
+            kinds = ", ".join(quoted(cell, 20) if cell else "empty" for cell, _ in common)
+            were = "was" if self.n_unlabelled == 1 else "were"
+            rows = counted(self.n_unlabelled, "row")
+            yield Callout("note", f"{rows} without {words['usable']} ({kinds}) {were} left out.")
+        for text in own.set_aside:
+            yield Callout("note", text)
+
+    def _next_steps(self, top, csv_path, remedy):
         """Yield what to do about it."""
         words, name = self._words, csv_path.name
         table = quoted(name)
@@ -435,7 +649,7 @@ class JudgedAudit(Audit):
         if self.trust == "none":
             target = quoted(self.target)
             yield f"Is {target} the right column, and is what it depends on in the file?"
-            yield f"{self._remedy()}, and repeat the audit."
+            yield f"{remedy or words['remedy']}, and repeat the audit."
             yield f"{table} lists the rows without any judgement."
         elif self.suspect.any():
             if top:
@@ -458,131 +672,6 @@ class JudgedAudit(Audit):
             for step in steps[:1] if self.leak_suspects else steps:
                 yield step.replace("{table}", table)
 
-    @property
-    def _has_estimates(self):
-        """Whether to show estimates: "no label is wrong" means nothing where trust is weak."""
-        is_known = bool(self.suspect.any()) or (self.trust == "weak" and self.reviewed.any())
-        return self.trust in ("good", "fair") or is_known
-
-    def _share_wrong(self):
-        """Say how many labels are wrong by estimate, whether their rows are suspect or not."""
-        n, words = len(self.row), self._words
-        wrong, interval = self._still_wrong()
-        if not wrong:
-            sure = "" if self.trust == "good" else words["not_certain"]
-            return self._say("none_wrong", target=quoted(self.target)) + sure
-        share = f"{wrong:,} of {n:,} {words['thing']}s ({percent(self.noise_rate)}), or {interval},"
-        return (
-            f"{words['share_wrong'][self.trust].format(share=share)} The number of suspect rows "
-            f"may differ: some wrong {words['thing']}s cannot be located, and some suspects are "
-            "right."
-        )
-
-    def _after_review(self):
-        """Say what reviews have corrected, and how much is still wrong; "" without any review."""
-        n_reviewed, thing = int(self.reviewed.sum()), self._words["thing"]
-        if not n_reviewed:
-            return ""
-        corrected, n_others = self.n_corrected, len(self.row) - n_reviewed
-        text = (
-            f"Reviews have corrected {counted(corrected, thing)} and confirmed "
-            f"{n_reviewed - corrected:,}"
-        )
-        if self.trust == "none" or not n_others:
-            return text
-        wrong, interval = self._still_wrong()
-        return (
-            f"{text}; of the other {counted(n_others, thing)}, about {wrong:,} ({interval}) are "
-            "still wrong by estimate, suspect or not"
-        )
-
-    @property
-    def _question(self):
-        """The question that a page answers."""
-        return f"Are the {self._words['thing']}s in column {quoted(self.target)} right?"
-
-    def _subtitle(self):
-        """Ask the question, and say what was looked at."""
-        classes = getattr(self, "classes", ())
-        sizes = [counted(len(self.row), "row")]
-        sizes += [counted(len(classes), "class", "classes")] if classes else []
-        return f"{self._question} {', '.join(sizes)}. {self._signal(quoted)}"
-
-    def _findings(self):
-        """Yield what gives the target away, what reviews have found, and how far to trust this."""
-        for one in self.evidence.giveaways:
-            yield Callout("caution", literal(one.caution(self.target)))
-        if text := self._after_review():
-            yield Callout("finding", f"{text}.")
-        if self.leak_suspects and self.trust == "fair":
-            yield Callout("note", self._words["leak"])
-        else:
-            yield Callout("note" if self.trust in ("good", "fair") else "caution", self._meaning())
-
-    def _compared_lines(self):
-        """Return what the terminal says of groups and of an earlier table."""
-        return []
-
-    def _names(self):
-        """Return the names that stand on the page, perhaps shortened."""
-        return [self.name, self.target, *(note.name for note in self.columns)]
-
-    def _meaning(self):
-        """Return what the word for the trust means."""
-        return self._words["meaning" if self.suspect.any() else "meaning_without_suspects"][
-            self.trust
-        ]
-
-    def _remedy(self):
-        """Say what would help where the columns say too little."""
-        return self._words["remedy"]
-
-    @property
-    def _has_too_many_columns(self):
-        """Whether the table has more columns than its rows can bear."""
-        n_rows, n_columns = self.evidence.matrix.shape
-        return n_columns > MOST_COLUMNS_A_ROW * n_rows
-
-    def _warnings(self):
-        """Yield what a reader must know before trusting the judgement."""
-        evidence = self.evidence
-        if evidence.is_sample:
-            yield (
-                f"The file has {self.n_rows:,} rows; a random sample of {evidence.n_read:,} was "
-                "looked at. The other rows were not."
-            )
-        for leak in evidence.leaks:
-            text = (
-                f"Column {quoted(leak.name)} repeats {quoted(self.target)} in "
-                f"{100 * leak.agreement:.4g} % of the rows and was left out: with it, every label "
-                "would look right."
-            )
-            if len(leak.exceptions):
-                where = self._where + "s" * (len(leak.exceptions) > 1)
-                exceptions = places(self, leak.exceptions)
-                text = f"{text} The two differ in {where} {exceptions}: look there first."
-            yield text
-        if self._has_too_many_columns:
-            n_rows, n_columns = evidence.matrix.shape
-            columns, rows = counted(n_columns, "column"), counted(n_rows, "row")
-            target = quoted(self.target)
-            yield self._say("too_many_columns", columns=columns, rows=rows, target=target)
-
-    def _left_out(self):
-        """Yield which rows were not judged again, and which could not be."""
-        if self.reviewed.any():
-            were = "was" if self.reviewed.sum() == 1 else "were"
-            yield (
-                f"{counted(int(self.reviewed.sum()), 'row')} {were} reviewed before: the "
-                f"{self._words['thing']} that somebody decided upon is taken as right."
-            )
-        if self.n_unlabelled:
-            common = self.evidence.target.unlabelled.most_common(3)
-            kinds = ", ".join(quoted(cell, 20) if cell else "empty" for cell, _ in common)
-            were = "was" if self.n_unlabelled == 1 else "were"
-            rows = counted(self.n_unlabelled, "row")
-            yield f"{rows} without {self._words['usable']} ({kinds}) {were} left out."
-
     def _suspects_section(self, top, csv_path):
         """Show the suspects one after the other, each to decide upon beside similar rows."""
         if not self.suspect.any() or not top:
@@ -595,8 +684,18 @@ class JudgedAudit(Audit):
         some = f"The {n_shown:,} least likely {words['thing']}s"
         some = f"All {n_shown:,} suspects" if n_shown == n_suspects > 1 else some
         some = "The one suspect" if n_suspects == 1 else some
+        rows = []  # of a plain table of the first ones, for paper and browsers without scripts
+        for at in first:
+            likely = [parts.likely[at]] if len(parts.likely) else []
+            texts = in_cell(parts.given[at], 24), in_cell(parts.suggested[at], 24), *likely
+            reasons = "; ".join(one.text for one in self.reasons.get(int(self.row[at]), ()))
+            why = in_cell(reasons, 300) or "no single column"
+            rows.append((int(self._number[at]), *texts, 100 * float(self.quality[at]), why))
+        heads = [self._where.capitalize(), "Given", "Suggested"]
+        heads += ["Likely range"] if len(parts.likely) else []
+        heads += ["Chance of being right, %", "Why"]
+        table = Table("suspects", "The least likely first", tuple(heads), tuple(rows), digits=1)
         listed = f"The first {len(first)} as a table" if len(first) < n_shown else "As a table"
-        table = suspects_table(self, parts, first)
         blocks = (
             Paragraph(f"{some}, the least likely first. {words['suspects']}"),
             Review(packed(review), visible(csv_path.name)),
@@ -604,36 +703,33 @@ class JudgedAudit(Audit):
         )
         return Section("suspects", "Rows to check", blocks)
 
-    def _terminal_lines(self):
-        """Return what was found in a few lines."""
-        left_out, n_suspects = self.n_rows - len(self.row), int(self.suspect.sum())
-        checked = f"{len(self.row):,} rows checked" + (f", {left_out:,} not" if left_out else "")
-        if self.reviewed.any():
-            checked += f" ({counted(int(self.reviewed.sum()), 'row')} were reviewed before)"
-        expected = ""
-        if n_suspects > 1:
-            of_these = f"{self._about_wrong} of the {n_suspects:,} ({self._range_wrong})"
-            expected = f"; {of_these} are really wrong by estimate"
-        trust = f"Trust: {self.trust} ({self._how_good()}){expected}"
-        kind = self._kind_words()
-        further = [text for text in (self._after_review(), *self._compared_lines()) if text]
-        cautions = [f"Caution: {one.caution(self.target)}" for one in self.evidence.giveaways]
-        checked += f"; {kind}" if kind else ""
-        return [self._signal(), self._headline(), *cautions, *further, checked, trust]
 
-    def _remarks(self):
-        """Yield which columns the labels were not judged by, and why."""
-        for name in self.leaks:
-            yield f"column {said(name)} repeats the target, and was left out"
-        others = {note.name: note.done for note in self.columns if note.name not in self.leaks}
-        parts = ((name, *done.partition("left out: ")) for name, done in others.items())
-        why = [
-            f"{said(name)} {reason}" for name, start, mark, reason in parts if mark and not start
-        ]
-        if why:
-            more = f"; and {len(why) - 3:,} more, see the report" if len(why) > 3 else ""
-            yield f"columns left out: {'; '.join(why[:3])}{more}"
-        yield from advice_on(self.columns)
+class OfKind(NamedTuple):
+    """What a kind of audit alone says on the first screen, by where it stands there."""
+
+    first: Sequence[Any] = ()
+    meaning: str = ""  # of the word for the trust, in place of the fixed sentence
+    remedy: str = ""  # where the columns say too little, in place of the fixed sentence
+    compared: Sequence[Callout] = ()
+    cautions: Sequence[str] = ()
+    taken: Sequence[str] = ()  # how labels were taken
+    set_aside: Sequence[str] = ()
+
+
+def first_of(names, most=5, more="more"):
+    """Return the first of some names, and how many there are beyond."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest:,} {more}" if rest > 0 else "")
+
+
+def piece(text):
+    """Return text, shortened, for a part of a cell."""
+    return isolated(in_cell(str(text), 24))
+
+
+def places(result, group):
+    """Return the numbers of some rows, or of their lines, the first few of them."""
+    return first_of(list(map(str, result._number[group])), SHOWN_LINES)
 
 
 def range_words(about, ends):
@@ -649,25 +745,25 @@ def output_paths(out, name, source=None, is_ours=None):
 
 
 def result_paths(out, name, what, kinds, source=None, is_ours=None):
-    """Return the paths of results, ``NAME-what.kind``, none of which may replace the source.
-
-    ``out`` is a folder, where the files are called after ``name``, or the beginning of their names.
-    Given ``is_ours``, only files that it knows are replaced.
-    """
+    """Return the paths of results, ``NAME-what.kind``, none of which may replace the source."""
+    # ``out`` is a folder, where the files are called after ``name``, or the beginning of their
+    # names. Given ``is_ours``, only files that it knows are replaced.
     name = stem_of(name) or "table"  # of a folder without a name, which is refused when it is read
     out = Path() if out is None else out
     is_folder = Path(out).is_dir() or str(out).endswith(("/", os.sep))
     prefix = Path(out) / name if is_folder else Path(out)
     if not prefix.parent.is_dir() and not is_folder:
         raise FileError(f"{prefix}: there is no folder {prefix.parent}")
-    paths = tuple(prefix.with_name(f"{prefix.name}-{what}.{kind}") for kind in kinds)
+    paths = []
+    for kind in kinds:
+        paths.append(prefix.with_name(f"{prefix.name}-{what}.{kind}"))
     if prefix.parent.is_dir():
         sources = [source] if isinstance(source, str | os.PathLike) else []
         for path in paths:
             check_output(path, sources, is_ours)
-        if all(path.exists() for path in paths) and paths[0].samefile(paths[-1]) and paths[1:]:
+        if all(map(Path.exists, paths)) and paths[0].samefile(paths[-1]) and paths[1:]:
             raise FileError(f"{paths[0]}: is the same file as {paths[1]}; give another name")
-    return paths
+    return tuple(paths)
 
 
 def require_whole(name, value, least, most=None):
@@ -693,22 +789,23 @@ def own_cells(table, places, hidden, taken):
         while name in taken:
             name = f"{name} (table)"
         taken.add(name)
-        cells = [cell or "" for cell in column.take(places).cells]
-        yield column, (name, np.array(cells, object))
+        cells = np.array(column.take(places).cells, object)
+        cells[np.equal(cells, np.array(None))] = ""
+        yield column, (name, cells)
 
 
 def as_csv(columns, delimiter=","):
     """Return columns by name as CSV, what a spreadsheet would take for a formula made safe."""
     stream, safe = io.StringIO(), cache(lambda text: spreadsheet_safe(writable(text)))
     writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-    writer.writerow([safe(name) for name in columns])
+    writer.writerow(map(safe, columns))
     writer.writerows(_rows(columns, lambda value: "" if np.isnan(value) else f"{value:.6f}", safe))
     return stream.getvalue()
 
 
 def in_encoding(text: str, encoding: str) -> Callable[[Path], Any]:
     """Return what writes a text; a sign of ours that the encoding lacks becomes "?"."""
-    return lambda path: path.write_text(text, encoding=encoding, errors="replace", newline="")
+    return methodcaller("write_text", text, encoding=encoding, errors="replace", newline="")
 
 
 def sheet_of(columns):
@@ -726,11 +823,11 @@ def _rows(columns, number, text):
     cells = []
     for column in columns.values():
         if column.dtype == bool:
-            cells.append(["yes" if value else "no" for value in column])
+            cells.append(np.where(column, "yes", "no").tolist())
         elif column.dtype.kind == "f":
-            cells.append([number(value) for value in column.tolist()])
+            cells.append(list(map(number, column.tolist())))
         elif column.dtype == object:
-            cells.append([text(value) for value in column])
+            cells.append(list(map(text, column)))
         else:
             cells.append(column.tolist())
     return zip(*cells, strict=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from robell.labels.audit.classes import AuditResult
 from robell.labels.audit.compared import compare_with, read_group_column
 from robell.labels.audit.numbers import NumberAuditResult
 from robell.labels.audit.reasons import MOST_SUSPECTS
-from robell.labels.audit.result import Evidence, Groups, JudgedAudit, output_paths, require_whole
+from robell.labels.audit.result import Evidence, output_paths, require_whole
 from robell.labels.review.review import fingerprints, labels_print, read_reviews
 from robell.labels.trust import estimate_wrong
 from robell.tables.columns import ColumnNote, in_short, missing_cells
@@ -131,15 +130,15 @@ def audit(
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
-    table, read, budget = _start(
-        data, target, out, max_rows, encoding, delimiter, random_state, memory_limit
-    )
+    how = {"encoding": encoding, "delimiter": delimiter, "max_rows": max_rows}
+    table, budget = _read_first(data, target, out, random_state, memory_limit, how)
     place = find_column(table, target)
     review = read_reviews(reviewed, target)
     left_out = dropped_columns(table, drop)
     if target in left_out:
         raise FileError(f"{said(target)} is the target: it cannot be dropped")
     group_place = None if group is None else find_column(table, group)
+    group_name = "" if group is None else table.columns[group_place].name
     if group_place == place:
         raise FileError(f"{said(group)} is the target: it cannot name groups too")
     column = table.columns[place]
@@ -149,46 +148,91 @@ def audit(
     if numeric and (group is not None or against is not None):
         what = "groups" if group is not None else "tables"
         raise FileError(f"{said(target)} holds numbers: {what} are compared for classes only")
-    result_kind: type[JudgedAudit] = NumberAuditResult if numeric else AuditResult
-    prints = cache(lambda: fingerprints(table, place))  # not of a table that is refused
-    evidence, notes = _judge_target(
-        result_kind, table, place, left_out, group_place, random_state, budget, kind != "auto",
-        lambda rows, given: review.settles(prints()[np.searchsorted(table.rows, rows)], given),
-    )  # fmt: skip
-    audited = evidence.table
-    among_suspects, everywhere = estimate_wrong(evidence.judgement, evidence.trust.worth)
-    result = result_kind._of(
-        evidence,
-        {
-            "name": table.name,
-            "target": evidence.name,
-            "n_rows": table.n_rows,
-            "row": audited.rows,
-            "line": audited.lines,
-            "leaks": tuple(leak.name for leak in evidence.leaks),
-            "leak_suspects": tuple(one.name for one in evidence.giveaways),
-            "columns": notes,
-            "p_value": evidence.trust.p_value,
-            "trust": evidence.trust.word,
-            "quality": evidence.judgement.quality,
-            "suspect": evidence.judgement.suspect,
-            "expected_wrong": among_suspects.about,
-            "expected_wrong_range": among_suspects[1:],
-            "noise_rate": everywhere.about / len(audited.rows),
-            "noise_rate_range": tuple(end / len(audited.rows) for end in everywhere[1:]),
-            "n_unlabelled": sum(evidence.target.unlabelled.values()),
-            "reviewed": evidence.reviewed.settled,
-            "fingerprint": prints()[np.searchsorted(table.rows, audited.rows)],
-            "evidence": evidence,
-        },
+    of_kind: Any = NumberAuditResult if numeric else AuditResult
+
+    # The columns as numbers; of too many cells, once columns are spread out, a random part
+    part, grouping = table, None
+    while True:
+        labels, codes, given, leak_of, tells, scores = of_kind._read(part, place)
+        audited = part.take(labels.kept)
+        notes = tuple(ColumnNote(one, "left out", 0, "left out, as asked") for one in left_out)
+        features = [
+            c for c in audited.columns if c.name not in {*left_out, column.name, group_name}
+        ]
+        if group_place is not None:
+            names, place_of_row, done = read_group_column(audited, group_place)
+            gone = int(missing_cells(audited.columns[group_place]).sum())
+            notes += (ColumnNote(group_name, "group", gone, done),)
+            grouping = group_name, names, place_of_row
+        used, of_columns, leaks = prepare_columns(audited, features, leak_of, budget)
+        notes = of_columns + notes
+        if not notes:
+            raise FileError(f"{table.name}: there is no column besides the target to judge by")
+        if not used:
+            raise FileError(f"{table.name}: no column is left to judge by: {in_short(notes)}")
+        matrix = np.column_stack([one.matrix for one in used])
+        most = PREPARED_CELLS // matrix.shape[1]
+        if len(matrix) <= most:
+            break
+        chosen = np.random.default_rng(random_state).choice(len(part.rows), most, replace=False)
+        part = part.take(np.sort(chosen))
+    # About how many bytes the judgement takes, as measured: columns, copies of them and scores;
+    # Gram matrices; blocks and the page.
+    n_rows, n_columns = matrix.shape
+    cells = n_rows * (5 * n_columns + scores) + 24 * n_columns**2
+    budget.require(table.name, 8 * cells + (100 << 20))
+
+    prints = fingerprints(table, place)[np.searchsorted(table.rows, audited.rows)]
+    giveaways = tuple(filter(None, map(tells, used)))
+    evidence = Evidence(
+        name=column.name,
+        labels=labels_print(part.columns[place]),
+        table=audited,
+        used=used,
+        matrix=matrix,
+        target=labels,
+        given=given,
+        codes=codes,
+        leaks=leaks,
+        giveaways=giveaways,
+        n_read=len(part.rows),
+        is_sample=len(part.rows) < table.n_rows,
+        random_state=random_state,
+        asked_for=kind != "auto",
     )
-    suspects = result._suspects[:MOST_SUSPECTS]
-    found = result._reasons_of(evidence, suspects) if len(suspects) else {}
-    by_row = {int(result.row[at]): reasons for at, reasons in found.items()}
-    result = replace(result, reasons=by_row)
+    evidence, of_this_kind = of_kind._judged(evidence, review.settles(prints, given), grouping)
+    judgement, trust = evidence.judgement, evidence.trust
+    among_suspects, everywhere = estimate_wrong(judgement, trust.worth)
+    result = of_kind(
+        name=table.name,
+        target=column.name,
+        n_rows=table.n_rows,
+        row=audited.rows,
+        line=audited.lines,
+        leaks=tuple(leak.name for leak in leaks),
+        leak_suspects=tuple(one.name for one in giveaways),
+        columns=notes,
+        p_value=trust.p_value,
+        trust=trust.word,
+        quality=judgement.quality,
+        suspect=judgement.suspect,
+        expected_wrong=among_suspects.about,
+        expected_wrong_range=among_suspects[1:],
+        noise_rate=everywhere.about / n_rows,
+        noise_rate_range=(everywhere.low / n_rows, everywhere.high / n_rows),
+        n_unlabelled=sum(labels.unlabelled.values()),
+        reviewed=evidence.reviewed.settled,
+        fingerprint=prints,
+        evidence=evidence,
+        **of_this_kind,
+    )
+    if len(suspects := result._suspects[:MOST_SUSPECTS]):
+        found = of_kind._reasons_of(evidence, suspects)
+        result = replace(result, reasons={int(result.row[at]): found[at] for at in found})
     if against is not None:
+        earlier = read_table(against, target, budget=budget, seed=random_state, **how)
         unused = {*left_out, result.group_column}
-        compared = compare_with(read(against), table, target, unused, random_state, budget)
+        compared = compare_with(earlier, table, target, unused, random_state, budget)
         result = replace(result, against=compared)
     return result if out is None else result.write(out, top=top, all_rows=all_rows)
 
@@ -258,9 +302,8 @@ def audit_annotators(
     given = [annotators] if isinstance(annotators, str) else annotators or long_form or ()
     names = list(given)  # of the columns that hold labels, and whose
     hint = names[-1 if annotators is None else 0] if names else None
-    table, _, budget = _start(
-        data, hint, out, max_rows, encoding, delimiter, random_state, memory_limit
-    )
+    how = {"encoding": encoding, "delimiter": delimiter, "max_rows": max_rows}
+    table, budget = _read_first(data, hint, out, random_state, memory_limit, how)
     left_out = dropped_columns(table, drop)
     for name in left_out:
         if name in names:
@@ -282,77 +325,12 @@ def audit_annotators(
     return result if out is None else result.write(out, top=top)
 
 
-def _start(data, hint, out, max_rows, encoding, delimiter, random_state, memory_limit):
-    """Check what was asked for; return the table, how to read a further one, and the budget."""
-    require_whole("max_rows", max_rows, LEAST_ROWS)
+def _read_first(data, hint, out, random_state, memory_limit, how):
+    """Check what was asked for, and return the table, and the budget of what follows."""
+    require_whole("max_rows", how["max_rows"], LEAST_ROWS)
     require_whole("random_state", random_state, 0, SEEDS - 1)
     if out is not None:  # fails before the work, not after it
         name = Path(data).name if isinstance(data, str | os.PathLike) else "table"
         output_paths(out, name, source=data)
     budget = Budget(memory_limit)
-
-    def read(source):
-        how = {"encoding": encoding, "delimiter": delimiter, "max_rows": max_rows}
-        return read_table(source, hint, budget=budget, seed=random_state, **how)
-
-    return read(data), read, budget
-
-
-def _judge_target(kind, table, place, drop, group, random_state, budget, asked_for, settles):
-    """Judge the column at a place, as one kind of target; return the evidence and column notes.
-
-    ``group`` is the place of the column that names groups, or None; ``settles(rows, labels)`` says
-    which rows a review has settled, and what they were labelled before.
-    """
-    target, given, leak_of, tells, scores = kind._read(table, place)
-    audited, name = table.take(target.kept), table.columns[place].name
-    left_out, grouping = {*drop, name}, None
-    notes = tuple(ColumnNote(one, "left out", 0, "left out, as asked") for one in drop)
-    if group is not None:
-        column, grouping = audited.columns[group], read_group_column(audited, group)
-        left_out.add(column.name)
-        gone = int(missing_cells(column).sum())
-        notes += (ColumnNote(column.name, "group", gone, grouping[2]),)
-    features = [column for column in audited.columns if column.name not in left_out]
-    used, of_columns, leaks = prepare_columns(audited, features, leak_of, budget)
-    notes = of_columns + notes
-    if not notes:
-        raise FileError(f"{table.name}: there is no column besides the target to judge by")
-    if not used:
-        raise FileError(f"{table.name}: no column is left to judge by: {in_short(notes)}")
-    n_rows, n_columns = len(audited.rows), sum(column.matrix.shape[1] for column in used)
-    most = PREPARED_CELLS // n_columns
-    if n_rows > most:  # too large once its columns are spread out: a random part of it
-        chosen = np.random.default_rng(random_state).choice(len(table.rows), most, replace=False)
-        fewer = table.take(np.sort(chosen))
-        return _judge_target(
-            kind, fewer, place, drop, group, random_state, budget, asked_for, settles
-        )
-    # About how many bytes the judgement takes, as measured: columns, copies of them and scores;
-    # Gram matrices; blocks and the page.
-    cells = n_rows * (5 * n_columns + scores) + 24 * n_columns**2
-    budget.require(table.name, 8 * cells + (100 << 20))
-    matrix = np.column_stack([column.matrix for column in used])
-    decided = settles(audited.rows, given)
-    reviewed = kind._reviewed(*decided, target, audited.columns[place], table.delimiter)
-    judgement, trust, noise = kind._judge(matrix, target, random_state, grouping, reviewed)
-    giveaways = tuple(filter(None, map(tells, used)))
-    evidence = Evidence(
-        name=name,
-        labels=labels_print(table.columns[place]),
-        table=audited,
-        used=used,
-        matrix=matrix,
-        target=target,
-        given=given,
-        judgement=judgement,
-        trust=trust.beside(giveaways),
-        leaks=leaks,
-        giveaways=giveaways,
-        n_read=len(table.rows),
-        random_state=random_state,
-        asked_for=asked_for,
-        reviewed=reviewed,
-        groups=grouping and Groups(column.name, grouping[1], noise),
-    )
-    return evidence, notes
+    return read_table(data, hint, budget=budget, seed=random_state, **how), budget

@@ -8,8 +8,9 @@ import tempfile
 from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
+from typing import NamedTuple
 
 from robell._tools.files import FileError, check_output, copy_pipe, write_together
 from robell._tools.text import said, spreadsheet_plain, spreadsheet_safe, writable
@@ -18,7 +19,6 @@ from robell.labels.review.review import (
     DROP,
     KEEP,
     LOG_START,
-    RowPrinter,
     Spellings,
     beside,
     digest_of,
@@ -27,6 +27,7 @@ from robell.labels.review.review import (
     log_path,
     read_review,
     read_reviews,
+    row_prints,
     same_label,
 )
 from robell.labels.review.sources import open_source, require_same_kind
@@ -149,12 +150,8 @@ def apply_review(
     )
 
 
-@dataclass(frozen=True)
-class _Matched:
-    """What becomes of the rows: labels to write and rows to leave out, by place from 0 on.
-
-    `row_of` has the numbers of the rows in the audited table, by their fingerprints.
-    """
+class _Matched(NamedTuple):
+    """Labels to write and rows to leave out, by place; the rows as audited, by fingerprints."""
 
     labels: dict[int, str]
     dropped: frozenset[int]
@@ -165,11 +162,10 @@ class _Matched:
 def _match(source, review):
     """Find the rows of a review in the table, before it was applied or after; raise if neither."""
     place = source.target
-    print_row = RowPrinter(source.names, place)
     prints, given = [], []
-    for cells in source.cells():
-        prints.append(print_row(cells))
-        given.append(cells[place] or "")
+    for print_, cell in row_prints(source.names, place, source.cells()):
+        prints.append(print_)
+        given.append(cell or "")
     spellings, delimiter = Spellings(given), getattr(source, "delimiter", ",")
     numeric = delimiter if holds_numbers(given, None, delimiter) else None
     labels = {}
@@ -181,9 +177,22 @@ def _match(source, review):
             labels[one.row] = plain if is_new else spellings.spelt(one.label, where)
     dropped = [one for one in review.made if one.word == DROP]
     problem = _problem(source, review.decisions, prints, [])
-    if _is_same(review.table, prints, []) and not problem:
-        row_of = {print_: row for row, print_ in enumerate(prints, 1)}
-        return _before(source, review, given, labels, row_of)
+    if _is_same(review.table, prints, []) and not problem:  # labels already changed stay
+        new = {}
+        for one in review.decisions:
+            at = one.row - 1
+            if one.word == CHANGE and given[at] == labels[one.row]:
+                continue
+            if not same_label(one.given, given[at]):
+                raise FileError(
+                    f"{source.path}: has changed since the audit: {source.where(at)} is labelled "
+                    f"{said(given[at], 30)}, and was {said(one.given, 30)}"
+                )
+            if one.word == CHANGE:
+                new[at] = labels[one.row]
+        out = frozenset(one.row - 1 for one in dropped)
+        was_applied = not new and not out and bool(labels)
+        return _Matched(new, out, was_applied, dict(zip(prints, count(1), strict=False)))
     if dropped and _is_same(review.table, prints, dropped):
         gone = [one.row for one in dropped]
         stay = [one for one in review.decisions if one.word != DROP]
@@ -224,32 +233,8 @@ def _problem(source, decisions, prints, gone):
     return ""
 
 
-def _before(source, review, given, labels, row_of):
-    """Return what is to be done to the audited table; labels already changed stay as they are."""
-    new = {}
-    for one in review.decisions:
-        at = one.row - 1
-        if one.word == CHANGE and given[at] == labels[one.row]:
-            continue
-        if not same_label(one.given, given[at]):
-            raise FileError(
-                f"{source.path}: has changed since the audit: {source.where(at)} is labelled "
-                f"{said(given[at], 30)}, and was {said(one.given, 30)}"
-            )
-        if one.word == CHANGE:
-            new[at] = labels[one.row]
-    dropped = frozenset(one.row - 1 for one in review.made if one.word == DROP)
-    nothing = not new and not dropped
-    was_applied = nothing and any(one.word == CHANGE for one in review.made)
-    return _Matched(new, dropped, was_applied, row_of)
-
-
 def _all_decisions(review, earlier, matched):
-    """Return the decisions of a review and those of earlier ones, which the table came from.
-
-    Each begins with the label that the row had before anybody looked at it: where an earlier review
-    has changed "no" to "yes", and this one keeps "yes", all in all "no" was changed.
-    """
+    """Return the decisions of a review and of earlier ones, each from the very first label."""
     before = {one.print: one for one in earlier.made if one.label is not None}
     decisions = []
     for one in review.made:

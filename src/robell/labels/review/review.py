@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -44,11 +45,7 @@ _APART, _NONE = "\x1f", "\x00"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided about one row, or that nothing was: then `word` is empty.
-
-    `label` is the one the row shall have, None where it is to be dropped; `print` the fingerprint
-    of the row, `line` where the decision stands in the review, and `note` what stands beside it.
-    """
+    """What was decided about a row, if anything; `label` is None where it is to be dropped."""
 
     row: int
     line: int
@@ -61,11 +58,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Review:
-    """The decisions about rows of a table, those of one file or of several.
-
-    `path` is the file and `table` the fingerprint of the table they were made for; of several
-    files None and "".
-    """
+    """The decisions about rows of a table; of several files `path` is None and `table` ""."""
 
     path: Path | None
     target: str
@@ -87,11 +80,7 @@ class Review:
         return labels
 
     def settles(self, prints, given):
-        """Return which rows, known by their fingerprints, have the label decided upon for them.
-
-        ``given`` are their labels. Also return what they were labelled before the review. Rows that
-        are equal in every other column are one in this.
-        """
+        """Return which rows have the label decided upon for them, and what was theirs before."""
         settled, first = np.zeros(len(given), bool), np.array(given, dtype=object)
         if not self.decisions:
             return settled, first
@@ -128,16 +117,15 @@ def read_reviews(paths, target):
                 label if label is None else folded(label) for label in (one.label, other.label)
             }
             if len(labels) > 1:
+                first, then = (
+                    f"change to {said(made.label, 30)}" if made.word == CHANGE else made.word
+                    for made in (other, one)
+                )
                 raise FileError(
-                    f"{earlier} and {path} disagree about row {one.row:,}: {_decided(other)}, "
-                    f"and {_decided(one)}; take one of them out"
+                    f"{earlier} and {path} disagree about row {one.row:,}: {first}, and {then}; "
+                    "take one of them out"
                 )
     return Review(None, target, "", tuple(decisions))
-
-
-def _decided(one):
-    """Say what was decided."""
-    return f"change to {said(one.label, 30)}" if one.word == CHANGE else one.word
 
 
 def stem_of(name):
@@ -173,11 +161,7 @@ def beside(data, target):
 
 
 def read_review(path, encoding="cp1252"):
-    """Read the table of an audit with its column ``decision`` filled in, or the log of a review.
-
-    A spreadsheet may have saved it in UTF-16, or in an encoding of its own: ``encoding`` is what it
-    is in where it is not UTF-8.
-    """
+    """Read an audit's table with its decisions, or a log; ``encoding`` where it is not UTF-8."""
     path = Path(path)
     if not path.exists():
         raise FileError(f"{path}: there is no such file")
@@ -194,19 +178,35 @@ def read_review(path, encoding="cp1252"):
                 f"{path}: there is no column {name!r}; a review is the table of an audit "
                 "(NAME-audit.csv) with its decisions filled in, all its columns kept"
             )
-    places = {name: place for place, name in enumerate(table.names)}
-    final = places["label"] if "label" in places else places.get("suggested")
-    decisions, seen, common = [], {}, set()
-    for row in table.rows():
-        cells = [cell.strip() for cell in row.cells]
-        where = f"{path}: line {row.line:,}"
-        whole, print_ = read_print(cells[places["fingerprint"]], where)
-        common.add((cells[places["target"]], whole))
-        decision = _decision(cells, places, final, print_, row.line, where)
-        if decision.row in seen:
-            raise FileError(f"{where}: row {decision.row:,} stands there twice")
-        seen[decision.row] = decision
-        decisions.append(decision)
+    decisions, seen, common = [], set(), set()
+    for at in table.rows():
+        cells = dict(zip(table.names, map(str.strip, at.cells), strict=False))
+        where = f"{path}: line {at.line:,}"
+        whole, print_ = read_print(cells["fingerprint"], where)
+        common.add((cells["target"], whole))
+        row, given, word = (
+            row_number(cells["row"], where),
+            cells["given"],
+            cells["decision"].casefold(),
+        )
+        if word not in ("", *WORDS):
+            near = did_you_mean(word, WORDS, cutoff=0.4) or ""
+            raise FileError(
+                f"{where}: the decision {said(word, 30)} is none of keep, change and drop{near}"
+            )
+        label = None if word == DROP else given
+        if word == CHANGE:
+            label = cells.get("label", cells.get("suggested", ""))
+            if not label or label == given:
+                raise FileError(
+                    f"{where}: the label is to be changed, and no other one is suggested; write it "
+                    "into the column 'suggested', or keep the row"
+                )
+        if row in seen:
+            raise FileError(f"{where}: row {row:,} stands there twice")
+        seen.add(row)
+        note = cells.get("note", "")
+        decisions.append(Decision(row, at.line, given, word, label, print_, note))
     if len(common) != 1:
         what = "holds rows of several audits" if common else "holds no row"
         raise FileError(f"{path}: {what}")
@@ -233,27 +233,6 @@ def row_number(cell, where):
     if not (number.isascii() and number.isdigit() and 0 < len(number) < 16 and int(number)):
         raise FileError(f"{where}: {said(cell, 20)} is not the number of a row")
     return int(number)
-
-
-def _decision(cells, places, final, print_, line, where):
-    """Return what one line of a review decides."""
-    row = row_number(cells[places["row"]], where)
-    word, given = cells[places["decision"]].casefold(), cells[places["given"]]
-    if word not in ("", *WORDS):
-        near = did_you_mean(word, WORDS, cutoff=0.4) or ""
-        raise FileError(
-            f"{where}: the decision {said(word, 30)} is none of keep, change and drop{near}"
-        )
-    label = None if word == DROP else given
-    if word == CHANGE:
-        label = "" if final is None else cells[final]
-        if not label or label == given:
-            raise FileError(
-                f"{where}: the label is to be changed, and no other one is suggested; write it "
-                "into the column 'suggested', or keep the row"
-            )
-    note = cells[places["note"]] if "note" in places else ""
-    return Decision(row, line, given, word, label, print_, note)
 
 
 class Spellings:
@@ -297,26 +276,21 @@ def same_label(text, cell):
     return text in (cell, safe) or folded(text) in (folded(cell), folded(safe))
 
 
-class RowPrinter:
-    """Fingerprints of the rows of one table, whose label stands at a place that is left out."""
-
-    def __init__(self, names, target):
-        self._target = target
-        self._start = hashlib.blake2b(_APART.join(names).encode("utf-8", "replace"), digest_size=8)
-
-    def __call__(self, cells):
-        """Return the fingerprint of a row, a whole number of 64 bits."""
+def row_prints(names, target, rows):
+    """Yield the fingerprint of each row, a whole number of 64 bits, and the cell of its label."""
+    start = hashlib.blake2b(_APART.join(names).encode("utf-8", "replace"), digest_size=8)
+    for cells in rows:
         texts = [_NONE if cell is None else cell for cell in cells]
-        del texts[self._target]
-        digest = self._start.copy()
+        label, digest = cells[target], start.copy()
+        del texts[target]
         digest.update(_APART.join(texts).encode("utf-8", "replace"))
-        return int.from_bytes(digest.digest(), "big")
+        yield int.from_bytes(digest.digest(), "big"), label
 
 
 def fingerprints(table, target):
     """Return the fingerprint of every row, that of its table (of a sample, its size) before it."""
-    print_row = RowPrinter([column.name for column in table.columns], target)
-    rows = [print_row(cells) for cells in zip(*(c.cells for c in table.columns), strict=True)]
+    names, cells = map(attrgetter("name"), table.columns), map(attrgetter("cells"), table.columns)
+    rows = [print_ for print_, _ in row_prints(names, target, zip(*cells, strict=True))]
     whole = in_letters(sum(rows)) if len(rows) == table.n_rows else f"n{table.n_rows}"
     return np.array([f"{whole}-{in_letters(row)}" for row in rows], dtype=object)
 

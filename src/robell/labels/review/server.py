@@ -26,8 +26,6 @@ import numpy as np
 from robell._tools.files import FileError, check_output, lock_alone, write_atomically
 from robell._tools.text import counted, said, spreadsheet_plain, visible, writable
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
-from robell.labels.audit.reasons import near_view
-from robell.labels.audit.result import result_paths
 from robell.labels.review.review import (
     CHANGE,
     DROP,
@@ -80,7 +78,7 @@ class ReviewDesk:
             some = rng.permutation(len(result.row))[:MOST_JUDGED]
             self.judged = np.union1d(self.shown, some)
             self.again = JudgedAgain(
-                near_view(evidence.matrix[self.judged]),
+                evidence.view[self.judged],
                 evidence.codes[self.judged],
                 result.probability[self.judged],
                 evidence.random_state,
@@ -119,27 +117,25 @@ class ReviewDesk:
 
     def _write(self):
         """Write all decisions to the file, whole."""
-        cards, numbers = self.cards, self.result._number
-        rows = []
+        cards, numbers, rows = self.cards, self.result._number, []
         for k in range(len(self.ids)):
             made = self.made.get(k, {})
             word, given = made.get("word"), self._text("given_written", k)
             label = made["label"] if word == CHANGE else self._text("suggested_written", k)
             word = word if word in WORDS else ""
-            of_row = cards["row"][k], cards["number"][k], given, label, word, made.get("note", "")
-            rows.append((*of_row, cards["print"][k]))
+            known = cards["row"][k], cards["number"][k], given, label, word, made.get("note", "")
+            rows.append((*known, cards["print"][k]))
         for one in self.others:
             at = np.flatnonzero(self.result.row == one.row)  # none of a class too small to judge
-            line, label = numbers[at[0]] if len(at) else "", one.label
-            label = label if one.word == CHANGE else ""
-            of_row = one.row, line, one.given, label, one.word, one.note
-            rows.append((*of_row, in_letters(one.print)))
+            line, label = numbers[at[0]] if len(at) else "", one.label if one.word == CHANGE else ""
+            known = one.row, line, one.given, label, one.word, one.note
+            rows.append((*known, in_letters(one.print)))
         header = [name for name in HEADER if self.result.line is not None or name != "line"]
         stream, target = io.StringIO(), cards["target"]["written"]
         writer = csv.DictWriter(stream, header, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
-        for *known, print_ in rows:
-            cells = *known, target, f"{cards['table']}-{print_}"
+        for *first, print_ in rows:
+            cells = *first, target, f"{cards['table']}-{print_}"
             writer.writerow(dict(zip(HEADER, cells, strict=True)))
         write_atomically(self.path, stream.getvalue())
 
@@ -148,8 +144,10 @@ class ReviewDesk:
     def take(self, sent, after):
         """Take decisions over, all of them or none, and return what is new since a version."""
         with self.lock:
-            places = [(self._place(id_), made) for id_, made in sent]
-            checked = [(k, self._checked(k, made)) for k, made in places]
+            for id_, _ in sent:
+                if id_ not in self.place:
+                    raise FileError(f"there is no row {id_!s:.40} in this review")
+            checked = [(self.place[id_], self._checked(id_, made)) for id_, made in sent]
             before = dict(self.made)
             for k, made in checked:
                 self._set(k, made)
@@ -179,15 +177,11 @@ class ReviewDesk:
         made = self.made.get(k)
         return made and {**made, "given": self._text("given_written", k)}
 
-    def _place(self, id_):
-        if id_ not in self.place:
-            raise FileError(f"there is no row {id_!s:.40} in this review")
-        return self.place[id_]
-
-    def _checked(self, k, made):
+    def _checked(self, id_, made):
         """Return a decision as it came from a page, None where it was taken back."""
         if made is None:
             return None
+        given = self._text("given_written", self.place[id_])
         word, label, note = made.get("word"), made.get("label"), made.get("note") or ""
         if word not in (KEEP, CHANGE, DROP, SKIP) or not isinstance(note, str):
             raise FileError("the decision is none of keep, change, drop and skip")
@@ -196,7 +190,7 @@ class ReviewDesk:
         if sequence is not None and type(sequence) is not int:
             raise FileError("the sequence of the decision is no whole number")
         if word == CHANGE:
-            if not isinstance(label, str) or same_label(label, self._text("given_written", k)):
+            if not isinstance(label, str) or same_label(label, given):
                 raise FileError("a label is to be changed to another one")
             label = self._spelt(label)
         label = label if word == CHANGE else None
@@ -257,11 +251,6 @@ class ReviewDesk:
         section = Section("suspects", "Rows to check", (Paragraph(text), review))
         title = f"Review of {visible(self.result.name)[:60]}"
         return render(title, self.result._question, [section])
-
-
-def desk_path(out, name, source):
-    """Return where the review file stands: as the files of an audit, NAME-decisions.csv."""
-    return result_paths(out, name, "decisions", ("csv",), source)[0]
 
 
 @contextmanager

@@ -51,10 +51,7 @@ def require_same_kind(source, out):
 
 
 class TextSource:
-    """A text file as its header and its rows, which can be read as often as needed.
-
-    Lines that no decision touches are copied as they are.
-    """
+    """A text file, read as often as needed; lines that no decision touches are copied."""
 
     kind = "a text file, and is written as one; give .csv"
     target = 0
@@ -186,10 +183,8 @@ class ParquetSource:
         return f"row {place + 1:,}"
 
     def write(self, path, labels, dropped, out):
-        """Write the rows that stay; a new label takes the value of a row that has it.
-
-        Numbers that no row has are added behind the column, in its own type.
-        """
+        """Write the rows that stay; a new label takes the value of a row that has it."""
+        # Numbers that no row has are added behind the column, in its own type.
         import pyarrow
         from pyarrow import types
 
