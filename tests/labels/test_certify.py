@@ -241,7 +241,8 @@ def test_several_sheets_must_agree(folder):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda frame: frame.iloc[:-1], "it has 399 rows, and had 400"),
+        (lambda frame: frame.iloc[[*range(400), 399]], "it has 401 rows, and had 400"),
+        (lambda frame: frame.iloc[:-1], "it has 399 rows, and had 400|row 400 is not the row"),
         (_with("label", "maybe"), "its labels are different"),
         (lambda frame: frame.assign(z=frame["z"].where(frame.index < 399, "7")), "has changed"),
         (lambda frame: frame.iloc[::-1], "is not the row that was drawn"),
