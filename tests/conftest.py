@@ -58,7 +58,7 @@ class _JobsHere(Worker):
 
     one_at_a_time = threading.Lock()  # models may draw from the random numbers of the process
 
-    def _start(self):
+    def start(self):
         self.answers, theirs = multiprocessing.Pipe()
         self.thread = threading.Thread(target=self._serve, args=(theirs,), daemon=True)
         self.thread.start()

@@ -190,16 +190,21 @@ def serve(pipe):
     sys.stdout = sys.stderr  # what a model prints is no part of the command's answer
     while True:
         try:
-            run, *task = pipe.recv()  # imports what the job needs
+            task = pipe.recv()  # imports what the job needs
         except EOFError:
             return
         except Exception as error:  # what was sent cannot be made here: a module is missing, say
             pipe.send(failure(error))
             continue
         pipe.send(BEGUN)
-        try:
-            with threadpool_limits(1):
-                answer = {"status": "done", **run(*task)}
-        except Exception as error:
-            answer = failure(error)
+        with threadpool_limits(1):
+            answer = answer_of(*task)
         pipe.send(answer)
+
+
+def answer_of(run, *task):
+    """Return what a job gave, or why it failed."""
+    try:
+        return {"status": "done", **run(*task)}
+    except Exception as error:
+        return failure(error)

@@ -274,7 +274,8 @@ class NumberJudgement:
 
 def judge_numbers(X, y, weight, random_state):
     """Judge each number by members fitted without its row; in a second fit suspects count less."""
-    members = LeftOutScores(X, weight, random_state)
+    codes = np.unique(y, return_inverse=True)[1]
+    members = LeftOutScores(X, weight, random_state, codes)
 
     def first(measure, z):
         return members.of_numbers(np.clip(z, -FIRST_CLIP, FIRST_CLIP), weight)

@@ -73,7 +73,7 @@ def random_folds(X, codes, n_folds, rng):
     if len(columns) != len(codes):
         raise ValueError(f"X has {len(columns)} rows, y has {len(codes)}")
     twins = find_twins(columns)
-    first, group = (np.arange(len(codes)),) * 2 if twins is None else twins
+    first, group = (np.arange(len(codes)),) * 2 if twins is None else twins[:2]
     shuffled = rng.permutation(len(first))
     by_class = shuffled[np.argsort(codes[first][shuffled], kind="stable")]
     fold = np.empty(len(first), int)

@@ -368,7 +368,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         X = in_double_precision(rows.X)
         self.mean_, self.scale_ = column_scales(X, rows.multiplicity)
         distinct = distinct_rows(self._standardise(X), threads)
-        distinct = distinct.in_parts(*distinct.merge(multiplicity, given))
+        distinct = distinct.in_parts(multiplicity, to_host(rows.labels))
         X = X[beside(distinct.first, X)]  # equal rows are left out together, or their part is
         weight, shares = distinct.merge(multiplicity, given)
         # From these rows in their own order: a weight is a row repeated, to the last digit.
@@ -559,10 +559,14 @@ def _blocks(scores):
 class LeftOutScores:
     """The members on some rows, to be fitted again and again: scores are of those left out."""
 
-    def __init__(self, X, weight, random_state):
+    def __init__(self, X, weight, random_state, codes=None):
         self._mean, self._scale = column_scales(X, weight)
         X = (X - self._mean) / self._scale
         self._weight, distinct = weight, distinct_rows(X)
+        if (
+            codes is not None
+        ):  # of labels or numbers: equal rows under several are not left out together
+            distinct = distinct.in_parts(weight, codes)
         seed = draw_seed(random_state)
         self._ensemble = draw_members(X[distinct.first], distinct, N_HIDDEN, seed)
 

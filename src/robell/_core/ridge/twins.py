@@ -50,25 +50,35 @@ class Twins(NamedTuple):
         some = namespace(total).where(total > 0, total, 1.0)  # rows of weight 0 have no target
         if self.parts is None:
             return total, sums / some[:, None]
-        n_parts, whole = self.parts
+        n_parts, whole = (beside(values, total) for values in self.parts)
         return total[whole] / n_parts, (sums / some[:, None])[whole]
 
-    def in_parts(self, weight: Array, shares: Array) -> Twins:
+    def in_parts(self, weight: Array, codes: Labels) -> Twins:
         """Return the groups, those of different observations in parts to be left out one by one.
 
-        Equal rows under several labels are no copies of one record. Without all of them a score
-        would be told by other rows alone, in a table of few kinds of rows by the wrong ones. A
-        group has a part for each row under another label than its commonest or, where hardly any
-        rows differ, for each row; at least one, and at most as many as there are folds.
+        Equal rows under several labels, of these codes, are no copies of one record. Without all of
+        them a score would be told by other rows alone, in a table of few kinds of rows by the wrong
+        ones. A group has a part for each row under another label than its commonest or, where
+        hardly any rows differ, for each row; at least one, and at most as many as there are folds.
         """
-        several = weight * (1.0 - shares.max(axis=1)) if len(weight) > FOLDS else weight
-        n_parts = np.clip(np.floor(several + SAME_SHARE), 1, FOLDS).astype(np.intp)
+        group, n_groups = to_host(self.group), len(self.first)
+        n_rows = np.bincount(group, weight, n_groups)
+        if n_groups > FOLDS:
+            pair, of_pair = np.unique(group * (codes.max() + 1) + codes, return_inverse=True)
+            commonest = np.zeros(n_groups)
+            np.maximum.at(
+                commonest, pair // (codes.max() + 1), np.bincount(of_pair.ravel(), weight)
+            )
+            n_rows = n_rows - commonest
+        n_parts = np.clip(np.floor(n_rows + SAME_SHARE), 1, FOLDS).astype(np.intp)
         if (n_parts == 1).all():
             return self
-        begin = np.cumsum(n_parts) - n_parts
-        every = n_parts.repeat(n_parts)
-        first = self.first[np.arange(len(n_parts)).repeat(n_parts)]
-        return Twins(first, begin[self.group], (every, begin.repeat(n_parts)))
+        begin, of_part = np.cumsum(n_parts) - n_parts, np.arange(n_groups).repeat(n_parts)
+        return Twins(
+            self.first[beside(of_part, self.first)],
+            beside(begin, self.group)[self.group],
+            (n_parts[of_part], begin[of_part]),
+        )
 
 
 def find_twins(X: Any) -> Twins | None:
