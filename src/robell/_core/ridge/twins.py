@@ -62,7 +62,7 @@ class Twins(NamedTuple):
         hardly any rows differ, for each row; at least one, and at most as many as there are folds.
         """
         group, n_groups = to_host(self.group), len(self.first)
-        n_rows = np.bincount(group, weight, n_groups)
+        n_rows: Array = np.bincount(group, weight, n_groups).astype(np.float64)
         if n_groups > FOLDS:
             pair, of_pair = np.unique(group * (codes.max() + 1) + codes, return_inverse=True)
             commonest = np.zeros(n_groups)
