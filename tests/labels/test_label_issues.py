@@ -215,3 +215,16 @@ def test_a_label_that_is_nan_in_a_column_of_numbers_is_missing():
         find_label_issues(y=labels, pred_proba=np.full((4, 3), 1 / 3))
     with pytest.raises(ValueError, match=r"y has no label in row 2 \(nan\)"):
         flip_uniformly(labels, 0.5, random_state=0)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_columns_named_by_class_in_another_order_are_refused(library):
+    y = np.array(["no", "yes"] * 20)
+    P = np.where((y == "yes")[:, None], [0.1, 0.9], [0.9, 0.1])
+    y[3] = "no"
+    named = library.DataFrame({"yes": P[:, 1], "no": P[:, 0]})
+    with pytest.raises(ValueError, match="columns of pred_proba are named yes, no"):
+        find_label_issues(y=y, pred_proba=named)
+    said = find_label_issues(y=y, pred_proba=named, classes=["yes", "no"])
+    plain = find_label_issues(y=y, pred_proba=library.DataFrame({"no": P[:, 0], "yes": P[:, 1]}))
+    np.testing.assert_allclose(said.sample_quality, plain.sample_quality)

@@ -193,3 +193,15 @@ def test_columns_that_say_nothing_explain_nothing():
     assert len(issues) < 10
     X, y = load_diabetes(return_X_y=True)
     assert 0.4 < find_target_issues(X, y, random_state=0).explained < 0.65
+
+
+@pytest.mark.parametrize("n_kinds", [2, 5, 12])
+def test_numbers_of_few_kinds_of_rows_are_judged_by_their_own_kind(n_kinds):
+    rng = np.random.default_rng(n_kinds)
+    kind = rng.integers(0, n_kinds, 400)
+    y = rng.normal(0.0, 3.0, n_kinds)[kind] + 0.3 * rng.normal(size=400)
+    wrong = rng.choice(400, 12, replace=False)
+    y[wrong] += rng.choice([-4.0, 4.0], 12)
+    issues = find_target_issues(np.eye(n_kinds)[kind], y, random_state=0)
+    assert set(wrong) <= set(issues.index)
+    assert len(issues) <= 16

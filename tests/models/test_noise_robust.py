@@ -1016,3 +1016,22 @@ def test_one_that_was_saved_before_columns_were_chosen_sees_all_of_them(imbalanc
     loaded = clone(model)
     loaded.__setstate__(state)
     np.testing.assert_array_equal(loaded.predict_proba(X), before.predict_proba(X))
+
+
+@pytest.mark.parametrize("share", [[0.1, 0.9], [0.1, 0.85, 0.15], [0.9, 0.1, 0.8, 0.05, 0.2]])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_few_kinds_of_rows_are_judged_by_their_own_labels(share, noise):
+    # With all its copies left out a kind of row would be told by the other kinds alone.
+    wrong = 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        kind = rng.integers(0, len(share), 600)
+        X = kind[:, None].astype(float) if len(share) < 4 else np.eye(len(share))[kind]
+        y = (rng.random(600) < np.array(share)[kind]).astype(int)
+        y = np.where(rng.random(600) < noise, 1 - y, y)
+        model = NoiseRobustRVFLClassifier(random_state=seed).fit(X, y)
+        likely = np.array(share)[kind] > 0.5
+        wrong += len(np.unique(kind[model.predict(X) != likely]))
+        P = model.predict_proba(X)[:, 1]
+        assert P[likely].min() > P[~likely].max()
+    assert wrong <= 1  # of 6 to 15 kinds

@@ -173,11 +173,8 @@ def parse_records(path, text):
     for number, line in enumerate(text.split(b"\n")[:-1], start=1):
         if not line.strip():
             continue
-        body, found, check = line.rpartition(CHECK)  # old lines have no checksum
         try:
-            if found and check != b'"%08x"}' % zlib.crc32(body + b"}"):
-                raise ValueError("the checksum is another")
-            record = json.loads(body + b"}" if found else line)
+            record = json.loads(_checked(line))
             if not _is_record(record):
                 raise ValueError("of another shape")
         except (ValueError, RecursionError) as error:
@@ -186,6 +183,17 @@ def parse_records(path, text):
             ) from error
         records[record["key"]] = record
     return records
+
+
+def _checked(line):
+    """Return a line without its checksum, or raise if that is wrong; old lines have none."""
+    body, found, check = line.rpartition(CHECK)
+    if not found:
+        return line
+    body += b"}"
+    if check != b'"%08x"}' % zlib.crc32(body):
+        raise ValueError("the checksum is another")
+    return body
 
 
 def _is_record(record):

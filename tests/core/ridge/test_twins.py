@@ -15,7 +15,7 @@ from robell import (
 )
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import solve_ridge
-from robell._core.ridge.twins import deal_out, find_twins
+from robell._core.ridge.twins import FOLDS, deal_out, distinct_rows, find_twins
 
 
 def by_loops(X):
@@ -164,3 +164,44 @@ def test_a_stream_that_repeats_its_rows_is_calibrated_as_fit_is(imbalanced):
         np.vstack([X, X, X, X[:20]]), np.r_[y, y, y, 1 - y[:20]]
     )
     np.testing.assert_allclose(stream.predict_proba(X), whole.predict_proba(X), atol=1e-8)
+
+
+def test_groups_under_several_labels_are_left_out_in_equal_parts(rng):
+    # Twelve kinds of rows: 4 and 1, 7 and 0, ... rows of two labels, and one row 30 times.
+    counts = np.array([[4, 1], [7, 0], [1, 1], [3, 2], [9, 9], [40, 30], *[[1, 0]] * 5, [15, 15]])
+    kinds = rng.normal(size=(12, 2))
+    X = np.repeat(kinds, counts.sum(1), axis=0)
+    labels = np.concatenate([np.repeat([0, 1], pair) for pair in counts])
+    order = rng.permutation(len(X))
+    X, labels = X[order], labels[order]
+    whole = distinct_rows(X)
+    some = whole.in_parts(np.ones(len(X)), labels)
+    n_parts = np.clip(counts.min(1), 1, FOLDS)
+    assert len(some.first) == n_parts.sum()
+    np.testing.assert_array_equal(X[some.first][some.group], X)
+
+    # Parts weigh the same and have the targets of all; together they are the group.
+    weight, targets = rng.integers(1, 4, len(X)).astype(float), rng.normal(size=(len(X), 1))
+    some = whole.in_parts(np.ones(len(X)), labels)
+    w, t = some.merge(weight, targets)
+    W, T = whole.merge(weight, targets)
+    kind = lambda rows: np.unique(rows, axis=0, return_inverse=True)[1]  # noqa: E731
+    of_parts, of_all = kind(X[some.first]), kind(X[whole.first])
+    np.testing.assert_allclose(np.bincount(of_parts, w)[of_all], W)
+    np.testing.assert_allclose(t[:, 0], T[np.argsort(of_all)][of_parts, 0])
+    for k in range(12):
+        assert np.ptp(w[of_parts == k]) < 1e-12
+
+    # A weight is a row repeated; where labels agree nothing is divided.
+    rows, of_rows = np.unique(np.column_stack([X, labels]), axis=0, return_inverse=True)
+    once = distinct_rows(rows[:, :2])
+    repeated = np.bincount(of_rows.ravel()).astype(float)
+    again = once.in_parts(repeated, rows[:, 2].astype(int))
+    assert len(again.first) == len(some.first)
+    assert whole.in_parts(np.ones(len(X)), np.zeros(len(X), int)) is whole
+
+
+def test_of_hardly_any_kinds_of_rows_single_rows_are_left_out():
+    X = np.repeat([[0.0], [1.0], [2.0]], [30, 4, 1], axis=0)
+    some = distinct_rows(X).in_parts(np.ones(35), np.zeros(35, int))
+    assert sorted(np.bincount(X[some.first, 0].astype(int))) == [1, 4, FOLDS]

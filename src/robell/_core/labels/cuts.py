@@ -15,6 +15,7 @@ PRIOR_SHARE = 0.25  # weight of the estimated class shares in how often a class 
 CLEAN_PRIOR_SHARE = 0.4  # the same where no label is wrong
 SAME = 1e-12  # by how much of themselves equal mean scores may differ
 AWAY = 1e-6  # from equal scores of all rows: scored again, they may differ by rounding
+HEAVY = 0.05  # share of the rows from which on equal ones are many
 MOST_POINTS = 1000  # of the operating curve that a model keeps
 
 
@@ -42,24 +43,28 @@ def nearest_share(scores: Array, Z: Array, weight: Array) -> float:
 def cut_for_share(values: Array, weight: Array, share: float) -> float:
     """Return a threshold that this share of the weight lies above, between two values.
 
-    Of the largest ones, where they are equal, all or none lie above it: what comes nearer.
+    Of equal values all or none lie above it: none, or what comes nearer where they are the largest
+    or of many rows.
     """
     order = np.argsort(-values, kind="stable")
     ordered, above = values[order], np.cumsum(weight[order])
-    place = int(np.searchsorted(above, share * above[-1] * (1.0 + 1e-12), side="right"))
-    place = min(place, len(values) - 1)
+    wanted, n = share * above[-1], len(values)
+    place = min(int(np.searchsorted(above, wanted * (1.0 + 1e-12), side="right")), n - 1)
     # Copies of a row stay on one side.
     tie = 1e-9 * (ordered[0] - ordered[-1])
-    while place > 0 and ordered[place - 1] - ordered[place] <= tie:
-        place -= 1
-    if place > 0:
-        return float(0.5 * (ordered[place - 1] + ordered[place]))
-    end = int((ordered >= ordered[0] - tie).sum())
-    largest, missed = float(ordered[0]), share * above[-1]
-    away = AWAY * max(1.0, abs(largest))
-    if end < len(values):
-        away = 0.5 * float(largest - ordered[end])
-    return largest - away if abs(above[end - 1] - missed) < missed else largest + away
+    begins = np.flatnonzero(np.append(True, ordered[:-1] - ordered[1:] > tie))
+    run = int(np.searchsorted(begins, place, side="right")) - 1
+    begin, end = int(begins[run]), int(np.append(begins, n)[run + 1])
+    before, after = float(above[begin - 1]) if begin else 0.0, float(above[end - 1])
+    is_heavy = begin == 0 or (end < n and after - before > HEAVY * above[-1])
+    cut = end if is_heavy and after - wanted < wanted - before else begin
+    if 0 < cut < n:
+        return float(0.5 * (ordered[cut - 1] + ordered[cut]))
+    edge = float(ordered[0] if cut == 0 else ordered[-1])
+    away = AWAY * max(1.0, abs(edge))
+    if cut == 0:
+        return edge + (0.5 * (edge - float(ordered[end])) if end < n else away)
+    return edge - away
 
 
 def counts_at_cuts(
