@@ -301,3 +301,14 @@ def test_memberships_alone_are_of_arrays(rng, device):
     X, y = tensors(device, rng.normal(size=(20, 3)), np.arange(20) % 2)
     with pytest.raises(TypeError, match="takes arrays"):
         pw_gbell_membership(X, y)
+
+
+def test_a_refused_fit_leaves_a_model_on_its_device(imbalanced, device):
+    X, y = imbalanced
+    X, y = tensors(device, X, y)
+    model = RVFLClassifier(n_hidden=10, random_state=0).fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.fit(X, y, sample_weight=np.full(len(X), -1.0))
+    assert model.device_ == str(X.device)
+    assert torch.equal(model.predict(X), before)

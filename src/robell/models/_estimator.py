@@ -263,8 +263,6 @@ class FamilyMember(BaseEstimator):
     @bypassed_in_parts
     def _check_training(self, X, y, sample_weight=None):
         """Check what fit was given, and set classes_, or n_outputs_ where numbers are predicted."""
-        for name in OF_EARLIER_FIT:
-            self.__dict__.pop(name, None)
         on_device, of_classes = gate.uses_device(X, self), isinstance(self, ClassifierMixin)
         if of_classes and not is_tensor(y):
             require_labels(y)
@@ -301,6 +299,8 @@ class FamilyMember(BaseEstimator):
             rows = gate.TargetRows(X, beside(y, X), counted)
         if not all_count:
             rows = type(rows)(*(values[beside(present, X)] for values in rows))
+        for name in OF_EARLIER_FIT:  # what is refused leaves the model where it was
+            self.__dict__.pop(name, None)
         if on_device:
             self.device_, self.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
         return gate.Given(X, y, multiplicity, present, rows, classes)

@@ -40,6 +40,16 @@ def test_rows_near_in_that_order_are_compared_only_where_some_are_near(rng):
     assert find_twins(X).group[100_000] == 7
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e308])
+def test_equal_rows_are_found_beside_a_column_of_the_smallest_or_largest_numbers(rng, size):
+    X = rng.normal(size=(50, 3))
+    X[:, 1] = rng.integers(-1, 2, 50) * size
+    X[10] = X[5]
+    assert find_twins(X).group[10] == 5
+    assert len(find_twins(X).first) == 49
+
+
 @given(
     st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 4), st.sampled_from([2, 5, 10**6])
 )

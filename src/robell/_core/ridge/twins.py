@@ -92,7 +92,9 @@ def find_twins(X: Any) -> Twins | None:
     near = xp.maximum(2 * SAME_SHARE * spread, ROUNDING * xp.maximum(abs(low), abs(high)))
     scale = xp.where(spread > 0, spread, xp.ones_like(spread))
     # Rows are sorted by one projection of their columns, and neighbours in that order compared.
-    share = beside(np.random.default_rng(0).uniform(1.0, 2.0, X.shape[1]), X) / scale
+    # Divided by less than the smallest normal number, a share would be infinite.
+    divisor = xp.clip(in_double_precision(scale), float(np.finfo(np.float64).tiny), None)
+    share = beside(np.random.default_rng(0).uniform(1.0, 2.0, X.shape[1]), X) / divisor
     key = xp.zeros_like(share[:1]).repeat(len(X))
     for j in range(X.shape[1]):  # a column at a time: no second table
         key += share[j] * (in_double_precision(X[:, j]) / 2 - low[j] / 2)
