@@ -162,10 +162,8 @@ class ThresholdChoice:
         """
         logits = self._log_probability(X)
         if len(self.classes_) > 2:
-            xp, scores = (
-                namespace(logits),
-                logits - beside(np.log(to_host(self.thresholds_)), logits),
-            )
+            xp = namespace(logits)
+            scores = logits - beside(np.log(to_host(self.thresholds_)), logits)
             largest = xp.amax(scores, 1)[:, None]  # others within rounding are made equal to it
             rounding = TOP_DIGITS * xp.clip(abs(largest), 1.0, 1e300)
             return xp.where(scores >= largest - rounding, largest, scores)

@@ -563,9 +563,8 @@ class LeftOutScores:
         self._mean, self._scale = column_scales(X, weight)
         X = (X - self._mean) / self._scale
         self._weight, distinct = weight, distinct_rows(X)
-        if (
-            codes is not None
-        ):  # of labels or numbers: equal rows under several are not left out together
+        # Codes of labels or numbers: equal rows under several of them are left out in parts.
+        if codes is not None:
             distinct = distinct.in_parts(weight, codes)
         seed = draw_seed(random_state)
         self._ensemble = draw_members(X[distinct.first], distinct, N_HIDDEN, seed)

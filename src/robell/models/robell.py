@@ -91,9 +91,7 @@ class WeighedByKernel(BaseRVFLClassifier):
         raise NotImplementedError
 
     def _fit_weights(self, prepared):
-        setting = {}
-        for name in self._weight_parameters:
-            setting[name] = getattr(self, name)
+        setting = {name: getattr(self, name) for name in self._weight_parameters}
         ((weight, found, width),) = self._weighed(prepared.rows, [setting], {})
         self.kernel_width_ = width
         self._remember_weights(prepared, found)
@@ -115,12 +113,14 @@ class WeighedByKernel(BaseRVFLClassifier):
         for setting in settings:
             width = resolve_kernel_width(setting["kernel_width"], X, multiplicity)
             # Exact statistics depend on the rows alone, so every search over them may share them.
-            key, compared = width if exact else (width, seed), (X, labels, n_classes, width)
+            key = width if exact else (width, seed)
+            compared = X, labels, n_classes, width
             if key not in statistics and is_tensor(X):
                 statistics[key] = statistics_of_tensors(*compared, multiplicity)
             elif key not in statistics:
-                pairs = pairs_to_compare(np.bincount(labels))
-                if not exact:
+                if exact:
+                    pairs = pairs_to_compare(np.bincount(labels))
+                else:
                     pairs = pairs_to_sample(labels, n_classes)
                 with Progress(pairs, "memberships") as progress:
                     workers = Workers(threads_for(self.n_jobs), one_blas_thread, progress.advance)
@@ -139,14 +139,13 @@ class WeighedByKernel(BaseRVFLClassifier):
 
     def _compare_on(self, device, rows, settings, statistics):
         """Find the statistics of all settings on a device, where only rounding differs there."""
-        if (
-            membership_method(getattr(self, "membership", "exact"), rows, len(self.classes_))
-            == "exact"
-        ):
+        n_classes = len(self.classes_)
+        method = membership_method(getattr(self, "membership", "exact"), rows, n_classes)
+        if method == "exact":
             X, labels, weight = rows
             widths = {resolve_kernel_width(one["kernel_width"], X, weight) for one in settings}
             new = sorted(widths - statistics.keys())
-            statistics |= statistics_on_device(X, labels, len(self.classes_), new, weight, device)
+            statistics |= statistics_on_device(X, labels, n_classes, new, weight, device)
 
 
 class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):

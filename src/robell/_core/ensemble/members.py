@@ -207,10 +207,14 @@ def _with_equal_classes(
     own score would magnify them, and a row repeated would not be a weight.
     """
     share = targets.shape[1] * class_shares(targets, multiplicity)
-    merged = distinct.merge(multiplicity * (targets @ (1.0 / share)), targets)
-    (m, m_exponent), (t, t_exponent) = map(np.frexp, merged)
-    weights = np.ldexp(np.round(np.ldexp(m, BITS)), m_exponent - BITS)
-    return weights, np.ldexp(np.round(np.ldexp(t, BITS)), t_exponent - BITS)
+    weights, merged = distinct.merge(multiplicity * (targets @ (1.0 / share)), targets)
+    return _first_bits(weights), _first_bits(merged)
+
+
+def _first_bits(values: Array) -> Array:
+    """Return numbers rounded to their first ``BITS`` bits."""
+    mantissa, exponent = np.frexp(values)
+    return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, BITS)), exponent - BITS))
 
 
 def moves_of_constant(distinct: Twins, multiplicity: Array, targets: Array) -> Array:

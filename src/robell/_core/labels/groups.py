@@ -87,8 +87,8 @@ def factors_of(N: Array, shares: Array, change: Array) -> Array:
 
 def posterior_by_row(P: Array, labels: Places, N: Array, factor: Array) -> Array:
     """Return P(z | s, y) with the wrong labels of N multiplied by a factor, row by row."""
-    # A row of class z then has the label y ≠ z with probability c N_zy, and z with 1 - c (1 -
-    # N_zz).
+    # A row of class z then has the label y ≠ z with probability c N_zy, and the label z with
+    # probability 1 - c (1 - N_zz).
     likelihood = factor[:, None] * N.T[labels]
     rows = np.arange(len(labels))
     likelihood[rows, labels] = 1.0 - factor * (1.0 - np.diag(N))[labels]

@@ -198,8 +198,8 @@ def find_rows(reservoir: Reservoir, X: Array, labels: Labels, keys: Keys) -> Lab
 
 
 # -- A sample of a table of any size: as many rows as a budget allows, shared out to the classes
-# A class of n_c distinct rows keeps the min(n_c, L) of them with the smallest keys
-# where the level L is the largest with
+# A class of n_c distinct rows keeps the min(n_c, L) of them with the smallest keys, where
+# the level L is the largest with
 #
 #     Σ_c min(n_c, L) ≤ budget.
 #

@@ -137,8 +137,7 @@ def newton_step(
     # The loss is convex in a, not in log a: the second-order term may only add curvature.
     hessian[0, 0] = curvature + max(slope_gradient, 0.0) + prior.precision
     hessian[0, 1:] = hessian[1:, 0] = cross
-    hessian[1:, 1:] = -on_host[2 + 3 * K :].reshape(K, K)
-    hessian.ravel()[K + 2 :: K + 2] += of_weighted + ridge
+    hessian[1:, 1:] = np.diag(of_weighted + ridge) - on_host[2 + 3 * K :].reshape(K, K)
     step = np.linalg.solve(hessian, gradient)
     return step, float(gradient @ step) / 2.0
 

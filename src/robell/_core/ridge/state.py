@@ -16,7 +16,6 @@ which are solved by their singular values, as ``fit`` solves such systems.
 Means and scatters are pooled whatever the order or partition; costs and C enter at the end.
 Leave-one-out scores, f_-i = (f_i - h_i t_i)/(1 - h_i) with h_i = w_i m_i(G + I/C)⁻¹m_iᵀ, need
 the row itself besides: they are taken of a sample of rows, the reservoir.
-
 """
 
 from __future__ import annotations
