@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgWarning
 from searches import FAMILY, table
 from sklearn.model_selection import cross_val_score
 
-from robell import RVFLClassifier, RVFLRegressor
+from robell import DeepRVFLClassifier, HuberRVFLClassifier, RVFLClassifier, RVFLRegressor
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import solve_ridge
 from robell.models._estimator import PAPER_C
@@ -118,6 +118,18 @@ def test_columns_lost_to_rounding_are_announced():
     X, y = np.c_[Z[:, 0], 1e15 * Z[:, 1], 1e15 * Z[:, 1]], (Z[:, 0] > 0).astype(int)
     with pytest.warns(LinAlgWarning, match="column 1 reaches .* scale X first"):
         RVFLClassifier(3, activation="sin", random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "model", [RVFLClassifier(3), DeepRVFLClassifier(3), HuberRVFLClassifier(3)]
+)
+def test_warnings_of_a_fit_name_the_line_that_asked_for_it(model):
+    """However deep in the package they are given."""
+    rng = np.random.default_rng(0)
+    X = np.c_[1e12 * rng.normal(size=(100, 1)), 1e-5 * rng.normal(size=(100, 30))]
+    with pytest.warns(LinAlgWarning, match="scale X first") as seen:
+        model.set_params(C=np.inf, random_state=0).fit(X, np.arange(100) % 2)
+    assert {warning.filename for warning in seen} == {__file__}
 
 
 @pytest.mark.parametrize("C", [1.0, 1e20])

@@ -1065,5 +1065,5 @@ def warn_of_lost_columns(model, design, C):
         f"{column_name(model, place)} reaches {norms[place]:.0e}: smaller columns and nodes are "
         "lost to rounding beside it; scale X first, for instance with StandardScaler",
         LinAlgWarning,
-        stacklevel=7,
+        stacklevel=gate.level_of_user(),
     )

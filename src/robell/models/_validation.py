@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from contextlib import contextmanager
 from numbers import Integral
@@ -18,6 +19,7 @@ from sklearn.utils._param_validation import Interval
 from robell._core.array import is_no_value, is_tensor, to_host
 
 WHOLE_NUMBERS = ("int8", "int16", "int32", "int64", "uint8")  # of tensors
+OWN_CALLERS = ("robell", "sklearn")  # sklearn wraps fit
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
 ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
 JOBS = [  # what n_jobs may be
@@ -65,6 +67,14 @@ def as_columns(y):
             stacklevel=6,
         )
     return y.reshape(len(y), -1)
+
+
+def level_of_user():
+    """Return the ``stacklevel`` at which a warning names the line that called the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in OWN_CALLERS:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def draw_seed(random_state):

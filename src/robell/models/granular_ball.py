@@ -16,7 +16,7 @@ from robell._core.balls.graphs import SCATTERS
 from robell._core.membership.equations import class_sizes
 from robell._core.membership.pairs import require_squares
 from robell.models._estimator import BaseRVFLClassifier, Capabilities, LeftOutInFolds
-from robell.models._validation import TrainingRows
+from robell.models._validation import TrainingRows, level_of_user
 
 
 class GranularBallRVFLClassifier(LeftOutInFolds, BaseRVFLClassifier):
@@ -179,6 +179,6 @@ class GranularBallRVFLClassifier(LeftOutInFolds, BaseRVFLClassifier):
                 "solution is that over the singular values they have: scale the columns, or choose "
                 "a smaller C or fewer nodes",
                 LinAlgWarning,
-                stacklevel=2,
+                stacklevel=level_of_user(),
             )
         return self

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.membership.equations import intuitionistic_scores, without_empty_classes
 from robell.models._estimator import BaseRVFLClassifier, Capabilities, LeftOutInFolds
+from robell.models._validation import level_of_user
 from robell.models.robell import KERNEL_CONSTRAINTS, WeighedByKernel
 
 
@@ -187,5 +188,5 @@ class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, LeftOutInFolds):
                 f"all rows of class {which} have the intuitionistic fuzzy score 0: they weigh 1 "
                 "instead, or the class would not be learnt",
                 UserWarning,
-                stacklevel=7,
+                stacklevel=level_of_user(),
             )

@@ -33,6 +33,7 @@ from robell.models._partial_fit import StreamingMixin
 from robell.models._validation import (
     JOBS,
     draw_seed,
+    level_of_user,
     uses_device,
 )
 
@@ -332,7 +333,7 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
                 f"class are uncertain by more than {VAGUE_ERROR}: few of the sampled rows lie "
                 "within their neighbourhoods; a larger kernel_width or membership='exact' helps",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=level_of_user(),
             )
         self.membership_ = prepared.in_order_given(found.membership, 0.0)
         self.membership_error_ = prepared.in_order_given(error, 0.0)
