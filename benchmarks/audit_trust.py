@@ -97,12 +97,16 @@ def word_of(record):
     """Return the word of trust under the limits as they are now."""
     if record["nothing"]:
         return "none"
-    judgement = SimpleNamespace(
-        suspect=np.array([record["suspects"] > 0]), noise_rate=record["rate"]
+    rows = np.broadcast_to(0.0, record["shape"])
+    suspect = np.arange(len(rows)) < record["suspects"]
+    judgement = SimpleNamespace(classes=(), suspect=suspect, noise_rate=record["rate"])
+    unseen = SimpleNamespace(
+        separations=np.array([record["separation"]]),
+        errors=np.array([1e-9]),  # there was a signal
+        misfits=record["misfits"],
     )
-    return limits._word(
-        judgement, record["separation"], record["misfits"], record["clarity"], record["shape"]
-    )
+    with patch.object(limits, "clarity_of", return_value=record["clarity"]):
+        return limits.measure_trust(judgement, rows, None, 0, unseen=unseen).word
 
 
 def show(title, records):

@@ -14,6 +14,7 @@ from pyarrow import csv, parquet
 from robell import RVFLClassifier
 from robell._tools.files import FileError
 from robell.files import fit_files, predict_files
+from robell.scale.batches import Tables
 
 DAYS = [datetime.date(2020, 1, 2), datetime.date(2020, 1, 10)]
 TIMES = [datetime.datetime(2020, 1, 2, 3), datetime.datetime(2020, 1, 10, 4)]
@@ -49,6 +50,14 @@ def test_labels_are_as_they_are_written(rng, tmp_path, labels, kind, classes):
     parquet.write_table(in_categories, tmp_path / "c.parquet")
     again = fit_files(RVFLClassifier(5, random_state=0), tmp_path / "c.parquet", "y")
     assert again.classes_.tolist() == classes
+
+
+def test_zeros_of_either_sign_are_one_label_and_all_counted(tmp_path):
+    y = [0.0, -0.0, 1.0, -0.0, 1.0]
+    parquet.write_table(pyarrow.table({"a": np.arange(5.0), "y": y}), tmp_path / "t.parquet")
+    labels, sizes = Tables(tmp_path / "t.parquet", "y").labels()
+    assert labels == {0.0: 0.0, 1.0: 1.0}
+    assert sizes == {0.0: 3, 1.0: 2}
 
 
 @pytest.mark.parametrize("labels", [[[1], [2]], [b"a", b"b"], [{"a": 1}, {"a": 2}]])

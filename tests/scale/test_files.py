@@ -415,6 +415,14 @@ def test_a_model_without_names_takes_columns_as_they_come(frame, tmp_path):
         predict_files(model, path, tmp_path / "out.csv", proba=True)
 
 
+def test_a_file_needs_no_standard_output(frame, tmp_path, monkeypatch):
+    """A program without a console has none."""
+    model = rvfl(calibrate=False).fit(frame[FEATURES], frame["y"])
+    path = write(frame, tmp_path / "table.csv")
+    monkeypatch.setattr("sys.stdout", None)
+    assert predict_files(model, path, tmp_path / "out.csv") == len(frame)
+
+
 def test_what_fails_half_way_leaves_the_earlier_file(frame, tmp_path, small_batches):
     model = rvfl().fit(frame[FEATURES], frame["y"])
     out = tmp_path / "out.csv"

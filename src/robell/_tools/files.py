@@ -48,7 +48,9 @@ class FileError(ValueError):
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary name to write to; the file gets its own name once it is complete.
 
-    A link is followed, and permissions are passed on. Whatever goes wrong, the earlier file stays.
+    A link is followed, and a file that is replaced passes its permissions on. Whatever goes wrong,
+    the earlier file stays as it was and no temporary file is left. A read-only file, a device and a
+    pipe are never replaced; what goes to the null device is written there.
     """
     with _named_in_errors(path), _written_together([path]) as (temporary,):
         yield temporary
@@ -113,7 +115,9 @@ def check_output(
 ) -> None:
     """Raise, before any work is done, where a result could not be written or would do harm.
 
-    Given ``is_ours``, a file that is there may be replaced only if it is empty or one of these.
+    It must have a folder, must not be one of the files that are read, under whatever name, and must
+    not be a read-only file, a device or a pipe; the null device is allowed. Given ``is_ours``, a
+    file that is there may be replaced only if it is empty or an earlier result.
     """
     out, target = Path(path), Path(os.path.realpath(path))
     for folder in (out.parent, target.parent):  # a link may point into another folder
@@ -192,7 +196,10 @@ def _first_bytes(path: Path, pipe: int) -> bytes:
 
 
 def lock_alone(file: int) -> bool:
-    """Keep other processes from locking an open file; return False where one has done so."""
+    """Keep other processes from locking an open file; return False where one has done so.
+
+    A killed process lets go of it. On a system without locks, two writers are the user's own care.
+    """
     try:
         import fcntl
     except ImportError:

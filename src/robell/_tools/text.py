@@ -117,7 +117,10 @@ def looks_like_formula(text):
 
 
 def spreadsheet_safe(text):
-    """Put an apostrophe before text that a spreadsheet would compute."""
+    """Put an apostrophe before text that a spreadsheet would compute.
+
+    Text that has one there already gets another, so that no two texts become one.
+    """
     return f"'{text}" if looks_like_formula(text.lstrip("'")) else text
 
 

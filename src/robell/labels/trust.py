@@ -78,10 +78,11 @@ class Trust:
 
 @dataclass(frozen=True)
 class LabelTrust(Trust):
-    """Trust in classes: areas under the ROC curve of hidden rows, and their mean.
+    """Trust in classes.
 
-    `misfits` is the share of rows with another label than predicted, `clarity` the estimated share
-    of rows whose true class was predicted.
+    `separations` has, class by class, the area under the ROC curve on hidden rows, `separation` is
+    their mean. `misfits` is the share of rows with another label than predicted, `clarity` the
+    estimated share of rows whose true class was predicted.
     """
 
     separation: float
@@ -152,9 +153,10 @@ def clarity_of(misfits, rate, n_classes):
 
 @dataclass(frozen=True)
 class NumberTrust(Trust):
-    """Trust in numbers: the share of their squared differences that was predicted.
+    """Trust in numbers.
 
-    `usual_error` is the median error, `without` that of the median as the prediction.
+    `explained` is the share of their squared differences that was predicted, `usual_error` the
+    median error, `without` that of the median as the prediction.
     """
 
     explained: float

@@ -158,6 +158,7 @@ def check_parts(model):
 
 def _limit_threads(part):
     """Let a part that would start very many threads or processes have one for each core."""
+    # Models of this package start none to predict, whatever their n_jobs.
     most = math.inf if isinstance(part, FamilyMember) else max(n_cores(), MOST_THREADS)
     for options in (vars(part), vars(part).get("_other_params")):  # as LightGBM names further ones
         for name in THREADS & set(options or ()):

@@ -63,25 +63,31 @@ def written_types():
     return {getattr(lib, f"Type_{name}", None) for name in names.split()}
 
 
+def _read_labels(texts):
+    """Return text -> label: numbers where all are spelt plainly, otherwise the texts themselves."""
+    numbers = {text: n for text in texts if (n := plain_number(text)) is not None}
+    if len(numbers) == len(texts):
+        if all("." not in text and abs(n) < 2**63 for text, n in numbers.items()):
+            return {text: int(text) for text in texts}
+        of_one_spelling = all(repr(float(text)) == text for text in texts)
+        # Fractions are measured rather than labelled: as numbers they are refused as such.
+        if of_one_spelling or any(n != n.to_integral_value() for n in numbers.values()):
+            return {text: float(text) for text in texts}
+    return {text: text for text in texts}
+
+
 def typed_labels(counts, target, from_text):
-    """Return raw value -> label, and how often each label occurs."""
+    """Return raw value -> label, and how often each label occurs.
+
+    Texts of a CSV file are numbers where all are spelt plainly, as 7 and 8 are; otherwise they
+    stay as they are written, so that 01, 1 and 1.0 are three labels.
+    """
     raw = list(counts)
     kinds = {type(value) for value in raw}
     if len(kinds) > 1 and kinds - {int, float}:
         names = " and ".join(sorted(kind.__name__ for kind in kinds))
         raise FileError(f"column {target!r} is of different kinds in different files: {names}")
-    kind: Callable[[Any], Any] | None = None
-    plain = {} if kinds != {str} or not from_text else {text: plain_number(text) for text in raw}
-    numbers = {text: n for text, n in plain.items() if n is not None}
-    if len(numbers) == len(raw):
-        if all("." not in text and abs(n) < 2**63 for text, n in numbers.items()):
-            kind = int
-        # Fractions are measured rather than labelled: as numbers they are refused as such.
-        elif all(repr(float(text)) == text for text in raw) or any(
-            n != n.to_integral_value() for n in numbers.values()
-        ):
-            kind = float
-    labels = {value: value if kind is None else kind(value) for value in raw}
+    labels = _read_labels(raw) if kinds == {str} and from_text else {value: value for value in raw}
     totals: Counter[Any] = Counter()
     for value, label in labels.items():
         totals[label] += counts[value]
@@ -166,7 +172,8 @@ class Tables:
             for batch in file.arrow_batches([], self.target):
                 values, places = encoded(batch.column(0), file.path, self.target, start)
                 found = np.bincount(places, minlength=len(values)).tolist()
-                counts.update(dict(zip(values, found, strict=True)))
+                for value, count in zip(values, found, strict=True):
+                    counts[value] += count  # a value may be there twice, as 0.0 and -0.0 are
                 start += batch.num_rows
                 if len(counts) > MOST_CLASSES:
                     raise FileError(

@@ -361,7 +361,7 @@ def prediction_file(out, inputs, model, proba=False, more=None):
     """Give a function that appends predictions to a file, which appears when it is complete.
 
     It takes labels, probabilities or None, and a column for each name in ``more``, of "number" or
-    "text". ``-`` is standard output, as CSV.
+    "text". ``-`` is standard output, as CSV, row by row.
     """
     is_stream = str(out) == "-"
     suffix = ".csv" if is_stream or Path(out) == Path(os.devnull) else Path(out).suffix.lower()
@@ -385,8 +385,7 @@ def prediction_file(out, inputs, model, proba=False, more=None):
 @contextmanager
 def _csv_writer(path, names, model):
     """Give a function that appends columns to a CSV file: arrays of doubles, and lists."""
-    with nullcontext(sys.stdout.buffer) if path is None else path.open("wb") as file:
-        sys.stdout.flush()  # what was printed before comes before
+    with _standard_output() if path is None else path.open("wb") as file:
 
         def append(columns):
             cells = [
@@ -398,7 +397,14 @@ def _csv_writer(path, names, model):
 
         append([[name] for name in names])
         yield append
-        file.flush()
+
+
+@contextmanager
+def _standard_output():
+    """Give standard output as a file of bytes."""
+    sys.stdout.flush()  # what was printed before comes before
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
 
 
 def _csv_cell(value):

@@ -96,7 +96,13 @@ class OutOfCoreFit:
         self._done = False
 
     def passes(self):
-        """Yield the passes, each of which must be finished before the next is asked for."""
+        """Yield the passes, each of which must be finished before the next is asked for.
+
+        A pass has a ``name``, ``map(X, y, sample_weight=None)``, which returns a result of
+        bounded size that can be pickled, ``reduce(a, b)``, which is associative and commutative
+        and changes neither, and ``finish(total)``. A pass can be pickled, and its copies map
+        and reduce as well. A part is an array; it may be empty, or hold rows of one class only.
+        """
         model, found = self.classifier, self._known
         for place, scaler in enumerate(self._scalers):
             before = self._scalers[:place]

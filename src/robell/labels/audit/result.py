@@ -144,8 +144,12 @@ class Audit:
     def to_frame(self) -> Any:
         """Return all rows as a pandas frame with the columns of the CSV file, less the table's own.
 
-        The least probable rows come first. Written as CSV, that of classes or numbers can be given
-        to :func:`apply_review`.
+        The least probable rows come first: ``row``, ``line`` of a text file, ``given``,
+        ``suggested``, ``decision`` (empty, to be filled in), ``quality``, the probability of each
+        class, of numbers ``lower`` and ``upper``, ``suspect``, ``reasons``, ``target`` and
+        ``fingerprint``. Written as CSV, they can be given to :func:`apply_review`. Of annotators
+        ``consensus``, ``quality``, ``labels`` (how many), the probability of each class, ``ask
+        next`` (whom) and ``gain``.
         """
         return require("pandas", "files").DataFrame(self._table())
 
@@ -318,7 +322,12 @@ class JudgedAudit(Audit):
         return int(self.evidence.reviewed.corrected.sum())
 
     def summary(self) -> dict[str, Any]:
-        """Return what was found in few numbers: a dictionary that can be written as JSON."""
+        """Return what was found in few numbers: a dictionary that can be written as JSON.
+
+        It holds the rows, of classes their sizes and the estimated kinds of mistakes, how many rows
+        are suspect, the trust, and the suspect rows, the least probable ones first; of numbers each
+        with its number, the suggested one and its interval.
+        """
         n, n_suspects = len(self.row), int(self.suspect.sum())
         sizes, mistakes, measured, suspects = self._summary_parts()
         return {

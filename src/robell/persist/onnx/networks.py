@@ -7,7 +7,7 @@ family is covered, whatever its rows, weights or penalty were.
 from __future__ import annotations
 
 from functools import reduce
-from operator import add, matmul
+from operator import add
 
 import numpy as np
 
@@ -165,12 +165,12 @@ def _complex(graph, model, X, beta):
     n_bias, n_inputs = int(model.output_bias), len(W)
     rest = beta[n_bias:]
     if model.augmented:  # columns [Re z, Im z, Re h_1, Im h_1, ...]
-        of_parts = np.split(rest[: 2 * n_inputs], 2) + [rest[2 * n_inputs + k :: 2] for k in (0, 1)]
+        of_z = rest[:n_inputs], rest[n_inputs : 2 * n_inputs]
+        of_h = rest[2 * n_inputs :: 2], rest[2 * n_inputs + 1 :: 2]
     else:  # Re(zβ) = Re z Re β - Im z Im β
-        z, h = rest[:n_inputs], rest[n_inputs:]
-        of_parts = [z.real, -z.imag, h.real, -h.imag]
-    parts = real, imaginary, H_real, H_imaginary
-    total = reduce(add, map(matmul, parts, of_parts))
+        of_z = rest[:n_inputs].real, -rest[:n_inputs].imag
+        of_h = rest[n_inputs:].real, -rest[n_inputs:].imag
+    total = real @ of_z[0] + imaginary @ of_z[1] + H_real @ of_h[0] + H_imaginary @ of_h[1]
     return total + np.real(beta[:1]) if n_bias else total
 
 

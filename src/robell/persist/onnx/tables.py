@@ -89,10 +89,10 @@ def _numbers(graph, plans, values, starts):
     places: list[int] = []
     ends = starts.copy()  # where the next column of each plan stands
 
-    def some(values):
+    def some(values, having):
         return values if len(having) == len(plans) else graph.columns(values, having)
 
-    def take(part):
+    def take(having, part):
         parts.append(part)
         places.extend(int(ends[k]) for k in having)
         ends[having] += 1
@@ -101,23 +101,23 @@ def _numbers(graph, plans, values, starts):
         having = [k for k, plan in enumerate(plans) if plan["value"]]
         having = [k for k in having if bool(plans[k].get("tails")) == is_long]
         if having:
-            known = some(filled)
+            known = some(filled, having)
             known = _drawn_in(graph, known, plans, having) if is_long else known
-            take(_scaled(graph, known, plans, having))
+            take(having, _scaled(graph, known, plans, having))
     having = [k for k, plan in enumerate(plans) if plan.get("missing")]
     if having:
         words = [_standardised(np.array([0.0, 1.0]), plans[k]["missing"]) for k in having]
         is_there, is_gone = np.array(words).T[:, None, :]
-        take(graph.node("Where", some(gone), is_gone, is_there))
+        take(having, graph.node("Where", some(gone, having), is_gone, is_there))
     having = [k for k, plan in enumerate(plans) if plan.get("circle")]
     if having:
-        days, absent = some(filled), some(gone)
+        days, absent = some(filled, having), some(gone, having)
         lengths = np.array([[float(plans[k]["circle"]) for k in having]])
         if (lengths != 1.0).any():  # times of day are in hours
             days = days / lengths
         angle = (days - graph.node("Floor", days)) * np.full((1, len(having)), 2.0 * np.pi)
         for found in (graph.node("Sin", angle), graph.cos(angle)):
-            take(graph.node("Where", absent, 0.0, found))
+            take(having, graph.node("Where", absent, 0.0, found))
     return parts, places
 
 

@@ -343,9 +343,11 @@ def measure_robustness(
     """Run the label-noise study, or go on with it, and write its report.
 
     Models, kinds of noise, levels (percent of wrong labels) and the number of seeds are those of
-    each part of the study where none are given; optional models that are not here are then left
-    out with a warning. ``peers`` are "usual" ones as they are, "tuned", or "all". Every seed is a
-    split, a draw of the noise and a seed of the models. ``how`` goes to :func:`carry_out`.
+    each part of the study where none are given; optional models that are not installed, or whose
+    weights are missing, are then left out with a warning. ``peers`` are "usual" ones as they are,
+    "tuned", or "all". Every seed from the first on is a split, a draw of the noise and a seed of
+    the models. Sets come from the CSV files in ``data_dir`` or, with ``download``, from the web.
+    ``how`` goes to :func:`carry_out`.
 
     Examples
     --------

@@ -275,7 +275,8 @@ def reproduce(
     """Run a part of the paper's study, or go on with it, and write its report.
 
     ``part`` is a key of ``PARTS``, ``protocols`` are "paper" or "repeated"; ``repeats`` splits and
-    the metrics ``tuned_by`` are those of "repeated". ``how`` goes to :func:`carry_out`.
+    the metrics ``tuned_by`` are those of "repeated". Sets come from the CSV files in ``data_dir``
+    or, with ``download``, from the web. ``how`` goes to :func:`carry_out`.
 
     Examples
     --------
