@@ -257,8 +257,8 @@ def consensus_of(read, random_state):
 
 def _with_classifier(votes, X, weight, random_state):
     """Return classes and confusions, each fit of the classifier to the classes found so far."""
-    left_out = LeftOutScores(X, weight, random_state)
     Z = shares_of_votes(votes, weight)
+    left_out = LeftOutScores(X, weight, random_state, Z.argmax(axis=1))
     confusions = confusion_matrices(votes, Z, weight)
     for _ in range(ROUNDS):
         scores = left_out.of_classes(Z)

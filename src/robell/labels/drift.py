@@ -198,7 +198,7 @@ def compare_labels(X, codes, classes, is_new, regions, random_state):
             f"{n_new}"
         )
     n_classes, weight = len(classes), np.ones(len(codes))
-    scores = LeftOutScores(X, weight, random_state)
+    scores = LeftOutScores(X, weight, random_state, codes)
 
     def probability(codes, n_classes):
         left_out = scores.of_classes(one_hot(codes, n_classes))

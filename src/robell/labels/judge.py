@@ -302,7 +302,8 @@ def judge_predictions(y, predictions, weight):
     measure, predicted, _, noise = _likeliest_measure(
         y, weight, lambda measure, z: (measure.forth(predictions), None)
     )
-    members = LeftOutScores(predicted[:, None], weight, 0)
+    codes = np.unique(y, return_inverse=True)[1]
+    members = LeftOutScores(predicted[:, None], weight, 0, codes)
     return _judged_locally(members, y, measure, predicted, noise, weight)
 
 

@@ -557,15 +557,15 @@ def _blocks(scores):
 
 
 class LeftOutScores:
-    """The members on some rows, to be fitted again and again: scores are of those left out."""
+    """The members on some rows, to be fitted again and again: scores are of those left out.
 
-    def __init__(self, X, weight, random_state, codes=None):
+    ``codes`` tell labels or numbers apart: equal rows under several of them are left out in parts.
+    """
+
+    def __init__(self, X, weight, random_state, codes):
         self._mean, self._scale = column_scales(X, weight)
         X = (X - self._mean) / self._scale
-        self._weight, distinct = weight, distinct_rows(X)
-        # Codes of labels or numbers: equal rows under several of them are left out in parts.
-        if codes is not None:
-            distinct = distinct.in_parts(weight, codes)
+        self._weight, distinct = weight, distinct_rows(X).in_parts(weight, codes)
         seed = draw_seed(random_state)
         self._ensemble = draw_members(X[distinct.first], distinct, N_HIDDEN, seed)
 
