@@ -150,3 +150,11 @@ def test_rows_without_a_label_do_not_make_annotators_incomparable():
     labels = np.full((1000, 2), None, dtype=object)
     labels[:40] = np.array(["a", "b"])[np.arange(40) % 2][:, None]  # each labelled twice
     assert find_consensus(labels).label[:2].tolist() == ["a", "b"]  # a warning is an error here
+
+
+def test_few_kinds_of_rows_do_not_turn_the_consensus_round():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 400)
+    votes = np.where(rng.random((400, 3)) < 0.2, 1 - kind[:, None], kind[:, None])
+    found = find_consensus(votes, X=kind[:, None].astype(float), random_state=0)
+    assert (np.asarray(found.label) == kind).mean() > 0.98

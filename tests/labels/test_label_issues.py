@@ -228,3 +228,12 @@ def test_columns_named_by_class_in_another_order_are_refused(library):
     said = find_label_issues(y=y, pred_proba=named, classes=["yes", "no"])
     plain = find_label_issues(y=y, pred_proba=library.DataFrame({"no": P[:, 0], "yes": P[:, 1]}))
     np.testing.assert_allclose(said.sample_quality, plain.sample_quality)
+
+
+def test_columns_without_names_are_taken_by_place():
+    y = np.array([2, 1, 0] * 20)
+    P = np.full((60, 3), 0.1)
+    P[np.arange(60), [0, 1, 2] * 20] = 0.8
+    P[0] = 0.1, 0.8, 0.1
+    said = find_label_issues(y=y, pred_proba=pd.DataFrame(P), classes=[2, 1, 0])
+    assert said.index.tolist() == [0]

@@ -72,7 +72,7 @@ def test_a_row_does_not_vouch_for_itself_nor_for_its_copy():
     noisy[[3, 4]], X[4] = 900.0, X[3]
     issues = find_target_issues(X, noisy, random_state=0)
     assert {3, 4} <= set(issues.index[:3].tolist())
-    members = LeftOutScores(X, np.ones(80), 0)
+    members = LeftOutScores(X, np.ones(80), 0, np.arange(80))
     before, _ = members.of_numbers(noisy, np.ones(80))
     changed = noisy.copy()
     changed[10] += 500.0
@@ -86,7 +86,7 @@ def test_a_row_does_not_vouch_for_itself_nor_for_its_copy():
 
 def test_the_model_predicts_the_rows_it_was_fitted_to():
     X, y, _, _ = made(100)
-    left_out, predict = LeftOutScores(X, np.ones(100), 0).of_numbers(y, np.ones(100))
+    left_out, predict = LeftOutScores(X, np.ones(100), 0, np.arange(100)).of_numbers(y, np.ones(100))
     assert np.corrcoef(predict(X), y)[0, 1] > 0.97
     assert np.corrcoef(left_out, predict(X))[0, 1] > 0.97
     np.testing.assert_allclose(predict(X[:7]), predict(X)[:7])

@@ -153,7 +153,8 @@ def check_labels(y, classes):
 def check_probabilities(pred_proba, n_rows, classes):
     """Return probabilities, rows of which add up to 1; of two classes the second's may do."""
     names, taken = [str(n) for n in getattr(pred_proba, "columns", ())], [str(c) for c in classes]
-    if names != taken and sorted(names) == sorted(taken):
+    unnamed = [str(place) for place in range(len(taken))]  # a frame's own names are no classes
+    if names not in (taken, unnamed) and sorted(names) == sorted(taken):
         raise ValueError(
             f"the columns of pred_proba are named {few(names)} and would be taken as {few(taken)}: "
             "say their order with classes=, or put them in order"
