@@ -142,7 +142,10 @@ class Consensus:
         return self.row[order], self.annotator[best[order]], gain[order]
 
     def to_frame(self) -> Any:
-        """Return one row a label as a pandas data frame, the least likely labels first."""
+        """Return one row a label as a pandas data frame, the least likely labels first.
+
+        Its columns are ``row``, ``annotator``, ``label``, ``quality`` and ``consensus``.
+        """
         pandas = require("pandas", extra="files")
         frame = pandas.DataFrame(
             {

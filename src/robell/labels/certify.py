@@ -161,7 +161,14 @@ class CheckSample:
         return columns
 
     def to_frame(self) -> Any:
-        """Return the sheet as a pandas frame, its column ``true`` empty, to be filled in."""
+        """Return the sheet as a pandas frame, its column ``true`` empty, to be filled in.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The columns ``row``, ``line`` of a text file, ``true``, the columns of the table without
+            its labels and without columns that repeat them, ``sample`` and ``fingerprint``.
+        """
         return require("pandas", "files").DataFrame(self._sheet())
 
     def write(self, out: str | os.PathLike[str] | None = None, *, replace: bool = False) -> Any:
