@@ -17,7 +17,6 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from operator import attrgetter, methodcaller
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -142,10 +141,17 @@ class Audit:
         return f"<{type(self).__name__} of {self.name}: {self._headline()}>"
 
     def to_frame(self) -> Any:
-        """Return all rows as a pandas frame with the columns of the CSV file, less the table's own.
+        """Return all rows as a pandas frame, the least probable ones first.
 
-        The least probable rows come first. Written as CSV, that of classes or numbers can be given
-        to :func:`apply_review`.
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The columns of the CSV file without the table's own: ``row``, ``line``, then ``given``,
+            ``suggested`` (numbers as the table writes them), ``decision`` (empty, to be filled
+            in), ``quality``, the probability of each class, of numbers ``lower`` and ``upper``,
+            ``suspect``, ``reasons``, ``target`` and ``fingerprint``: written as CSV, it can be
+            given to :func:`apply_review`. Of annotators ``consensus``, ``quality``, ``labels`` (how
+            many), the probability of each class, ``ask next`` (whom) and ``gain``.
         """
         return require("pandas", "files").DataFrame(self._table())
 
@@ -239,7 +245,7 @@ class Audit:
             table = TableBlock(Table("columns", words["columns"], heads, tuple(cells)))
             sections.append(Section("columns", "Columns", (Paragraph(literal(text)), table)))
         used = counted(n_used, "column")
-        limits = Bullets(tuple(map(methodcaller("format", used=used), words["limits"])))
+        limits = Bullets(tuple(item.format(used=used) for item in words["limits"]))
         made_by = (
             f"robell {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, "
             f"scikit-learn {sklearn.__version__}, Python {platform.python_version()}; random state "
@@ -549,7 +555,7 @@ class JudgedAudit(Audit):
     def _names(self):
         """Return the names that stand on the page, perhaps shortened."""
         labels = *getattr(self, "classes", ()), *getattr(self, "set_aside", ())
-        return [*labels, self.name, self.target, *map(attrgetter("name"), self.columns)]
+        return [*labels, self.name, self.target, *(note.name for note in self.columns)]
 
     def _found(self, top, csv_path):
         """Yield the first screen: numbers, how far to trust them, what to do, what to know."""
@@ -754,16 +760,14 @@ def result_paths(out, name, what, kinds, source=None, is_ours=None):
     prefix = Path(out) / name if is_folder else Path(out)
     if not prefix.parent.is_dir() and not is_folder:
         raise FileError(f"{prefix}: there is no folder {prefix.parent}")
-    paths = []
-    for kind in kinds:
-        paths.append(prefix.with_name(f"{prefix.name}-{what}.{kind}"))
+    paths = tuple(prefix.with_name(f"{prefix.name}-{what}.{kind}") for kind in kinds)
     if prefix.parent.is_dir():
         sources = [source] if isinstance(source, str | os.PathLike) else []
         for path in paths:
             check_output(path, sources, is_ours)
         if all(map(Path.exists, paths)) and paths[0].samefile(paths[-1]) and paths[1:]:
             raise FileError(f"{paths[0]}: is the same file as {paths[1]}; give another name")
-    return tuple(paths)
+    return paths
 
 
 def require_whole(name, value, least, most=None):
@@ -789,9 +793,8 @@ def own_cells(table, places, hidden, taken):
         while name in taken:
             name = f"{name} (table)"
         taken.add(name)
-        cells = np.array(column.take(places).cells, object)
-        cells[np.equal(cells, np.array(None))] = ""
-        yield column, (name, cells)
+        cells = [cell or "" for cell in column.take(places).cells]
+        yield column, (name, np.array(cells, object))
 
 
 def as_csv(columns, delimiter=","):
@@ -805,7 +808,7 @@ def as_csv(columns, delimiter=","):
 
 def in_encoding(text: str, encoding: str) -> Callable[[Path], Any]:
     """Return what writes a text; a sign of ours that the encoding lacks becomes "?"."""
-    return methodcaller("write_text", text, encoding=encoding, errors="replace", newline="")
+    return lambda path: path.write_text(text, encoding=encoding, errors="replace", newline="")
 
 
 def sheet_of(columns):
