@@ -149,6 +149,16 @@ class Certificate:
 
         The interval is that of the sample less the labels corrected. It is as valid after every
         decision of a review, as it was made before the first.
+
+        Parameters
+        ----------
+        corrected : int
+            Wrong labels of the rows covered that were found and corrected since.
+
+        Returns
+        -------
+        low, high : int
+            The fewest and the most labels that are still wrong.
         """
         low, high = self.wrong.low - corrected, self.wrong.high - corrected
         return max(0, round(low)), max(0, round(high))

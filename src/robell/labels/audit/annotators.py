@@ -150,7 +150,13 @@ class AnnotatorAudit(Audit):
         return columns
 
     def summary(self) -> dict[str, Any]:
-        """Return what was found in few numbers: a dictionary that can be written as JSON."""
+        """Return what was found in few numbers: a dictionary that can be written as JSON.
+
+        Returns
+        -------
+        found : dict
+            Rows and labels, what each annotator is worth, and which rows to label next, by whom.
+        """
         found = self.consensus
         row, annotator, gain = found.next_labels(100)
         label, known = found.label[self.known], self.known

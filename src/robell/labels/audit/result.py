@@ -324,7 +324,15 @@ class JudgedAudit(Audit):
         return int(self.evidence.reviewed.corrected.sum())
 
     def summary(self) -> dict[str, Any]:
-        """Return what was found in few numbers: a dictionary that can be written as JSON."""
+        """Return what was found in few numbers: a dictionary that can be written as JSON.
+
+        Returns
+        -------
+        found : dict
+            Rows, of classes their sizes and the estimated kinds of mistakes, how many rows are
+            suspect, the trust, and the suspect rows, the least probable ones first; of numbers each
+            with its number, the suggested one and its interval.
+        """
         n, n_suspects = len(self.row), int(self.suspect.sum())
         sizes, mistakes, measured, suspects = self._summary_parts()
         return {
@@ -391,17 +399,15 @@ class JudgedAudit(Audit):
         others: dict[str, np.ndarray] = {}
         for column, (name, cells) in own_cells(table, order, {self.target}, {*columns, "label"}):
             (identifiers if column.name in keys else others)[name] = cells
-        first = 1 if self.line is None else 2  # the numbers of the row; its prints come last
-        known = list(columns.items())
-        return dict(known[:first]) | identifiers | dict(known[first:-2]) | others | dict(known[-2:])
+        where = {name: columns.pop(name) for name in ("row", "line") if name in columns}
+        proof = {name: columns.pop(name) for name in ("target", "fingerprint")}
+        return where | identifiers | columns | others | proof
 
     def _keys(self):
         """Return the names of the identifiers: columns left out whose cells are all different."""
-        keys = {note.name for note in self.columns if note.kind == "left out"}
-        for column in self.evidence.table.columns:
-            if column.name in keys and len(set(column.cells)) < len(column):
-                keys.remove(column.name)
-        return keys
+        left_out = {note.name for note in self.columns if note.kind == "left out"}
+        some = [column for column in self.evidence.table.columns if column.name in left_out]
+        return {column.name for column in some if len(set(column.cells)) == len(column)}
 
     @property
     def _text(self):
