@@ -86,7 +86,9 @@ def test_a_row_does_not_vouch_for_itself_nor_for_its_copy():
 
 def test_the_model_predicts_the_rows_it_was_fitted_to():
     X, y, _, _ = made(100)
-    left_out, predict = LeftOutScores(X, np.ones(100), 0, np.arange(100)).of_numbers(y, np.ones(100))
+    left_out, predict = LeftOutScores(X, np.ones(100), 0, np.arange(100)).of_numbers(
+        y, np.ones(100)
+    )
     assert np.corrcoef(predict(X), y)[0, 1] > 0.97
     assert np.corrcoef(left_out, predict(X))[0, 1] > 0.97
     np.testing.assert_allclose(predict(X[:7]), predict(X)[:7])

@@ -152,6 +152,8 @@ def test_a_copy_of_the_target_is_left_out_and_said():
     assert encoder.transform(frame).shape[1] == 1
     assert encoder.notes_[1].done == "left out: repeats the target in 100 % of the rows"
     assert TableEncoder(leaks="keep").fit(frame, y).transform(frame).shape[1] == 2
+    with pytest.raises(ValueError, match="X has 200 rows, y has 1"):
+        TableEncoder().fit(frame, np.array(1))
     with pytest.raises(ValueError, match="X has 200 rows, y has 3"):
         TableEncoder().fit(frame, y[:3])
 

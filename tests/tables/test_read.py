@@ -289,3 +289,5 @@ def test_a_table_of_arrow_is_refused_with_what_to_give():
     with pytest.raises(TypeError, match=r"a data frame of pandas or polars, .*; got Table"):
         read_table(table, "y")
     assert read_table(table.to_pandas(), "y").n_rows == 2
+    named_so = table.to_pandas().rename(columns={"a": "column_names"})
+    assert read_table(named_so, "y").n_rows == 2

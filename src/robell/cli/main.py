@@ -6,7 +6,6 @@ import argparse
 import gc
 import io
 import os
-import re
 import shlex
 import signal
 import sys
@@ -161,7 +160,7 @@ def _signals_as_interrupt(is_process):
 
 def _parser(arguments):
     """Return the parser; the command that is given alone gets its options, which is quicker."""
-    wants_help = any(map(re.compile("-h|--h").match, arguments))
+    wants_help = any(one.startswith(("-h", "--h")) for one in arguments)
     how: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     parser = argparse.ArgumentParser(
         prog="robell",

@@ -93,7 +93,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
             raise FileError(f"{said(target)} is the target: it cannot be left out")
         labels = read_labels(table, place, keep_spelling=keep_spelling)
         order = np.argsort(typed_classes(labels.classes))  # as a fitted classifier orders them
-        in_order = tuple(map(labels.classes.__getitem__, order))
+        in_order = tuple(labels.classes[place] for place in order)
         labels = replace(labels, classes=in_order, codes=np.argsort(order)[labels.codes])
         if not classes:  # numbers may be measured rather than classes, or an audit takes them so
             column, values = table.columns[place], [number(label) for label in labels.classes]

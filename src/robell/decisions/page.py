@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
-from itertools import starmap
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +36,8 @@ MOST_CONFUSED = 12  # classes of which a table of mistakes is shown
 
 def model_name(result):
     """Return what kind of model was fitted, and whether it was made robust to wrong labels."""
-    *_, name = parts = list(map(attrgetter("__class__.__name__"), steps_of(result.model)))
-    return name + ", made robust" * ("NoiseRobustClassifier" in parts)
+    parts = [type(part).__name__ for part in steps_of(result.model)]
+    return parts[-1] + ", made robust" * ("NoiseRobustClassifier" in parts)
 
 
 def in_rows(result):
@@ -362,7 +360,7 @@ def _curves(result):
             _square(
                 "calibration",
                 "Calibration",
-                "; ".join(starmap("{:.3f}: {:.3f}".format, bins)),
+                "; ".join(f"{p:.3f}: {share:.3f}" for p, share in bins),
                 ("mean probability of a group", "share of positives in the group"),
                 bins,
                 [(0, 0), (most, most)],
@@ -446,7 +444,7 @@ def _columns(result):
         rows.append((in_cell(one.name), one.drop, one.deviation))
         drawn.append((label(one.name), f"{one.drop:z.3f}".replace("-", MINUS)))
     drawn = drawn[:MOST_DRAWN]
-    about = ", ".join(map(": ".join, drawn))
+    about = ", ".join(f"{name}: {fall}" for name, fall in drawn)
     picture = Picture("fit-columns", WIDTH, 40 * len(drawn) + 28, "Columns that matter", about)
     room = WIDTH - 90
     scale = room / max(rows[0][1], 1e-9)  # the first falls most

@@ -158,7 +158,7 @@ class Certificate:
         Returns
         -------
         low, high : int
-            Within the confidence of the certificate.
+            The fewest and the most labels that are still wrong.
         """
         low, high = self.wrong.low - corrected, self.wrong.high - corrected
         return max(0, round(low)), max(0, round(high))

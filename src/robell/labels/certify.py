@@ -163,8 +163,11 @@ class CheckSample:
     def to_frame(self) -> Any:
         """Return the sheet as a pandas frame, its column ``true`` empty, to be filled in.
 
-        Its columns are ``row``, ``line`` of a text file, ``true``, the columns of the table without
-        its labels and without columns that repeat them, ``sample`` and ``fingerprint``.
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The columns ``row``, ``line`` of a text file, ``true``, the columns of the table without
+            its labels and without columns that repeat them, ``sample`` and ``fingerprint``.
         """
         return require("pandas", "files").DataFrame(self._sheet())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from itertools import starmap
 from xml.etree import ElementTree
 
 from robell._tools.text import isolated, shortened
@@ -66,7 +65,7 @@ class Picture:
 
     def curve(self, points, colour=CALM, width=2.0, dashes="none"):
         """Draw a line through points."""
-        path = "M" + "L".join(starmap("{:.1f} {:.1f}".format, points))
+        path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
         self._add(
             "path", d=path, fill="none", stroke=colour, stroke_width=width, stroke_dasharray=dashes
         )

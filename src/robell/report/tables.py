@@ -89,7 +89,7 @@ class Table:
             raise ValueError(f"name must be a plain file stem, got {self.name!r}")
         if not self.columns or len(set(self.columns)) < len(self.columns):
             raise ValueError("columns must be at least one, and all different")
-        if {*map(len, self.rows)} - {len(self.columns)}:
+        if any(len(row) != len(self.columns) for row in self.rows):
             raise ValueError(f"every row must have {len(self.columns)} cells, one a column")
         if not 0 <= self.footer <= len(self.rows):
             raise ValueError(f"footer must be from 0 to {len(self.rows)}, got {self.footer}")

@@ -280,10 +280,7 @@ def numbers_of(present, delimiter, kind=None):
     if (values := numerals.plain_floats(present)) is not None:
         return values, "number", []
     counts, table, n_odd = Counter(present), None, int(FEW_ODD * len(present))
-    dated = counts.copy()
-    for cell in counts:
-        if not any(map(str.isdigit, cell)):
-            del dated[cell]
+    dated = Counter({cell: n for cell, n in counts.items() if any(map(str.isdigit, cell))})
     if dated:
         table, how = read_times(dated, n_odd), TIME
         if table is None:

@@ -184,11 +184,16 @@ def arrow_column(name: str, array: Any) -> Column:
 
 def arrow_values(array: Any) -> list:
     """Return the values of an Arrow array; times that Python cannot hold as text or as counts."""
+    from pyarrow import types
+
     try:
+        if types.is_dictionary(array.type) and types.is_temporal(array.type.value_type):
+            array = array.dictionary_decode()
+        if getattr(array.type, "unit", "") == "ns":
+            return _of_nanoseconds(array)
         return array.to_pylist()
     except (OverflowError, ValueError, LookupError):  # the year 10000, nanoseconds, or a zone
         import pyarrow
-        from pyarrow import types
 
         if types.is_dictionary(array.type):
             return arrow_values(array.dictionary_decode())
@@ -198,6 +203,36 @@ def arrow_values(array: Any) -> list:
             return array.cast(pyarrow.string()).to_pylist()
         except pyarrow.ArrowInvalid:
             return array.cast(pyarrow.int64()).cast(pyarrow.string()).to_pylist()
+
+
+class _Moment(datetime.datetime):
+    """A time with nanoseconds, which are written as pandas writes them."""
+
+    nanosecond = 0
+
+    def isoformat(self, sep: str = "T", timespec: str = "microseconds") -> str:
+        text = super().isoformat(sep, timespec)
+        end = len("2026-01-31T12:00:00.000000")
+        return f"{text[:end]}{self.nanosecond:03d}{text[end:]}"
+
+
+def _of_nanoseconds(array: Any) -> list:
+    """Return times, which PyArrow gives otherwise with pandas and without: the same in both."""
+    import pyarrow
+    from pyarrow import types
+
+    counts = array.cast(pyarrow.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    micro, rest = np.divmod(counts, 1000)
+    whole = pyarrow.array(micro, mask=array.is_null().to_numpy(zero_copy_only=False))
+    if not types.is_timestamp(array.type):
+        make = pyarrow.duration if types.is_duration(array.type) else pyarrow.time64
+        return whole.cast(make("us")).to_pylist()
+    values = whole.cast(pyarrow.timestamp("us", array.type.tz)).to_pylist()
+    for place in np.flatnonzero(rest):
+        moment = values[place]
+        values[place] = _Moment.combine(moment.date(), moment.timetz())
+        values[place].nanosecond = int(rest[place])
+    return values
 
 
 def array_cells(array: Any) -> list:

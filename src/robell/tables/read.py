@@ -11,7 +11,6 @@ import tempfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +102,10 @@ def read_table(
         arrays = table.columns
         # Each column as it was read is let go once its texts are trimmed.
         del table, batch, parts[:]
-        columns = tuple(map(raw.arrow_column, names, map(arrays.pop, [0] * len(names))))
+        columns = tuple(raw.arrow_column(name, arrays.pop(0)) for name in names)
         if n_rows is None:
-            block = min(
-                4 * path.stat().st_size, read_csv.BLOCK
-            )  # as it is read, decoded and watched
+            # As it is read, decoded and watched
+            block = min(4 * path.stat().st_size, read_csv.BLOCK)
             budget.require(path.name, held=block + sum(map(_memory_of_texts, columns)))
         codec = read_csv.codec_to_write(path, encoding) if how.startswith("text") else "utf-8"
         has_lines = lines if n_rows is None else None
@@ -220,7 +218,8 @@ def arrow_errors(path):
 
 def _read_frame(frame, max_rows, seed, budget):
     is_frame = hasattr(frame, "columns") and hasattr(frame, "shape") and len(frame.shape) == 2
-    if not is_frame or hasattr(frame, "column_names"):  # the columns of Arrow's have no names
+    # The columns of a table of Arrow have no names; a frame may have one that is called so.
+    if not is_frame or hasattr(type(frame), "column_names"):
         raise TypeError(
             "data must be a path or a data frame of pandas or polars, such as pandas.DataFrame(X); "
             f"got {type(frame).__name__}"
@@ -278,7 +277,7 @@ def series_column(series, name):
 def read_tables(paths, target, *, encoding, delimiter, max_rows, seed):
     """Read one or several files of the same columns as one RawTable, sampled where too large."""
     how = {"encoding": encoding, "delimiter": delimiter, "max_rows": max_rows, "seed": seed}
-    tables = list(map(partial(read_table, target=target, **how), paths))
+    tables = [read_table(path, target, **how) for path in paths]
     if len(tables) == 1:
         return tables[0]
     first, names = tables[0], tables[0].names

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import compress
 
 import numpy as np
 
@@ -79,8 +78,8 @@ def read_labels(table, place, *, keep_spelling=False):
     cells, alike = one_spelling(cells, keep=keep_spelling)
     counts = Counter(cells)
     classes = classes_of(where, counts)
-    place_of = dict.fromkeys(counts, -1) | dict(zip(classes, range(len(classes)), strict=True))
-    codes = np.fromiter(map(place_of.__getitem__, cells), np.intp, len(cells))
+    place_of = {label: code for code, label in enumerate(classes)}
+    codes = np.array([place_of.get(label, -1) for label in cells], np.intp)
     usable = codes >= 0
     if usable.sum() < LEAST_ROWS:
         raise FileError(
@@ -88,7 +87,7 @@ def read_labels(table, place, *, keep_spelling=False):
             f"{LEAST_ROWS} are needed"
         )
     small = sorted(set(counts) - set(classes), key=_by_size)
-    set_aside = dict(zip(small, map(counts.__getitem__, small), strict=True))
+    set_aside = {label: counts[label] for label in small}
     kept = np.flatnonzero(~gone)[usable]
     return Labels(classes, codes[usable], kept, unlabelled, set_aside, alike)
 
@@ -113,7 +112,7 @@ def one_spelling(cells, *, keep=False):
     counts = Counter(map(meant.__getitem__, cells))
     first: dict[str, str] = {}
     alike = {}
-    for label in sorted(sorted(counts), key=counts.__getitem__, reverse=True):
+    for label in sorted(counts, key=lambda label: (-counts[label], label)):
         known = first.setdefault(letters_of(label), label)
         if known != label:
             alike[label] = known
@@ -164,7 +163,7 @@ def classes_of(where, counts, what="rows"):
             f"{where} has {len(counts):,} distinct values in {n_rows:,} rows, most of them in "
             f"fewer than {LEAST_OF_CLASS}: these are not classes"
         )
-    classes = tuple(sorted(compress(counts, sizes >= LEAST_OF_CLASS), key=_by_size))
+    classes = tuple(sorted((c for c in counts if counts[c] >= LEAST_OF_CLASS), key=_by_size))
     if len(classes) < 2:
         raise FileError(
             f"{where} has {counted(len(classes), 'class', 'classes')} of at least "

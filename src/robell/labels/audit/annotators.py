@@ -152,8 +152,10 @@ class AnnotatorAudit(Audit):
     def summary(self) -> dict[str, Any]:
         """Return what was found in few numbers: a dictionary that can be written as JSON.
 
-        It holds rows and labels, what each annotator is worth, and which rows to label next, by
-        whom.
+        Returns
+        -------
+        found : dict
+            Rows and labels, what each annotator is worth, and which rows to label next, by whom.
         """
         found = self.consensus
         row, annotator, gain = found.next_labels(100)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter, itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -201,7 +200,7 @@ class AuditResult(JudgedAudit):
 
         # Groups of rows that agree in every used column and differ in the label.
         alike: dict[tuple, list[int]] = {}
-        for place, row in enumerate(zip(*map(attrgetter("cells"), evidence.used), strict=True)):
+        for place, row in enumerate(zip(*(one.cells for one in evidence.used), strict=True)):
             alike.setdefault(row, []).append(place)
         conflicts = []
         for rows in alike.values():
@@ -245,9 +244,7 @@ class AuditResult(JudgedAudit):
         compared = {} if self.groups is None else {"by_group": groups_summary(self)}
         if self.against is not None:
             compared["against"] = against_summary(self.against)
-        reasons: dict[str, list[str]] = {}
-        for row, some in self.reasons.items():
-            reasons[str(row)] = list(map(attrgetter("text"), some))
+        reasons = {str(row): [one.text for one in some] for row, some in self.reasons.items()}
         return (
             {"classes": sizes},
             {"mistakes": ways, **compared},
@@ -404,10 +401,9 @@ def directions(result):
     stands_out = (rows >= LEAST_ROWS) & (share >= LEAST_SHARE)
     ways = []
     for k, y in np.argwhere((stands_out | (count > 0)) & ~np.eye(len(share), dtype=bool)).tolist():
-        values = share[k, y], rows[k, y], count[k, y], stands_out[k, y]
-        ways.append(Direction(k, y, *map(np.generic.item, values)))
-    # Those with most suspects and rows first; of equal ones the first classes, as they come
-    return sorted(ways, key=itemgetter(4, 3), reverse=True)
+        n, n_suspects, is_large = float(rows[k, y]), int(count[k, y]), bool(stands_out[k, y])
+        ways.append(Direction(k, y, float(share[k, y]), n, n_suspects, is_large))
+    return sorted(ways, key=lambda way: (-way.suspects, -way.rows, way.true, way.given))
 
 
 def noise_words(result, way, quote):
@@ -426,7 +422,7 @@ def classes_section(result):
     given = np.bincount(codes, minlength=len(result.classes))
     estimated = result.probability.sum(axis=0) if result._has_estimates else None
     chosen = sorted(np.argsort(-given, kind="stable")[:MOST_BARS].tolist())
-    names = list(map(result.classes.__getitem__, chosen))
+    names = [result.classes[k] for k in chosen]
     svg = class_bars(names, given[chosen], None if estimated is None else estimated[chosen])
     small, large = int(given.argmin()), int(given.argmax())
     how = (
@@ -448,12 +444,12 @@ def noise_section(result):
     """Say which labels are mixed up, in words and as a matrix."""
     if not result._has_estimates:
         return None
-    ways = sorted(sorted(directions(result)), key=attrgetter("rows"), reverse=True)
+    ways = [way for way in directions(result) if way.stands_out]
+    ways.sort(key=lambda way: (-way.rows, way.true, way.given))
     words = tuple(
         f"{noise_words(result, way, quoted)} (about {counted(max(1, round(way.rows)), 'row')})."
-        for way in ways
-        if way.stands_out
-    )[:MOST_WORDS]
+        for way in ways[:MOST_WORDS]
+    )
     common = Bullets(words) if words else Paragraph("No kind of mistake stands out.")
     blocks: list[Any] = [Paragraph(result._share_wrong()), common]
     if len(result.classes) <= MATRIX_CLASSES:

@@ -17,7 +17,6 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from operator import attrgetter, methodcaller
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -142,14 +141,17 @@ class Audit:
         return f"<{type(self).__name__} of {self.name}: {self._headline()}>"
 
     def to_frame(self) -> Any:
-        """Return all rows as a pandas frame with the columns of the CSV file, less the table's own.
+        """Return all rows as a pandas frame, the least probable ones first.
 
-        The least probable rows come first: ``row``, ``line`` of a text file, ``given``,
-        ``suggested``, ``decision`` (empty, to be filled in), ``quality``, the probability of each
-        class, of numbers ``lower`` and ``upper``, ``suspect``, ``reasons``, ``target`` and
-        ``fingerprint``. Written as CSV, they can be given to :func:`apply_review`. Of annotators
-        ``consensus``, ``quality``, ``labels`` (how many), the probability of each class, ``ask
-        next`` (whom) and ``gain``.
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The columns of the CSV file without the table's own: ``row``, ``line``, then ``given``,
+            ``suggested`` (numbers as the table writes them), ``decision`` (empty, to be filled
+            in), ``quality``, the probability of each class, of numbers ``lower`` and ``upper``,
+            ``suspect``, ``reasons``, ``target`` and ``fingerprint``: written as CSV, it can be
+            given to :func:`apply_review`. Of annotators ``consensus``, ``quality``, ``labels`` (how
+            many), the probability of each class, ``ask next`` (whom) and ``gain``.
         """
         return require("pandas", "files").DataFrame(self._table())
 
@@ -243,7 +245,7 @@ class Audit:
             table = TableBlock(Table("columns", words["columns"], heads, tuple(cells)))
             sections.append(Section("columns", "Columns", (Paragraph(literal(text)), table)))
         used = counted(n_used, "column")
-        limits = Bullets(tuple(map(methodcaller("format", used=used), words["limits"])))
+        limits = Bullets(tuple(item.format(used=used) for item in words["limits"]))
         made_by = (
             f"robell {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, "
             f"scikit-learn {sklearn.__version__}, Python {platform.python_version()}; random state "
@@ -324,9 +326,12 @@ class JudgedAudit(Audit):
     def summary(self) -> dict[str, Any]:
         """Return what was found in few numbers: a dictionary that can be written as JSON.
 
-        It holds the rows, of classes their sizes and the estimated kinds of mistakes, how many rows
-        are suspect, the trust, and the suspect rows, the least probable ones first; of numbers each
-        with its number, the suggested one and its interval.
+        Returns
+        -------
+        found : dict
+            Rows, of classes their sizes and the estimated kinds of mistakes, how many rows are
+            suspect, the trust, and the suspect rows, the least probable ones first; of numbers each
+            with its number, the suggested one and its interval.
         """
         n, n_suspects = len(self.row), int(self.suspect.sum())
         sizes, mistakes, measured, suspects = self._summary_parts()
@@ -394,17 +399,15 @@ class JudgedAudit(Audit):
         others: dict[str, np.ndarray] = {}
         for column, (name, cells) in own_cells(table, order, {self.target}, {*columns, "label"}):
             (identifiers if column.name in keys else others)[name] = cells
-        first = 1 if self.line is None else 2  # the numbers of the row; its prints come last
-        known = list(columns.items())
-        return dict(known[:first]) | identifiers | dict(known[first:-2]) | others | dict(known[-2:])
+        where = {name: columns.pop(name) for name in ("row", "line") if name in columns}
+        proof = {name: columns.pop(name) for name in ("target", "fingerprint")}
+        return where | identifiers | columns | others | proof
 
     def _keys(self):
         """Return the names of the identifiers: columns left out whose cells are all different."""
-        keys = {note.name for note in self.columns if note.kind == "left out"}
-        for column in self.evidence.table.columns:
-            if column.name in keys and len(set(column.cells)) < len(column):
-                keys.remove(column.name)
-        return keys
+        left_out = {note.name for note in self.columns if note.kind == "left out"}
+        some = [column for column in self.evidence.table.columns if column.name in left_out]
+        return {column.name for column in some if len(set(column.cells)) == len(column)}
 
     @property
     def _text(self):
@@ -558,7 +561,7 @@ class JudgedAudit(Audit):
     def _names(self):
         """Return the names that stand on the page, perhaps shortened."""
         labels = *getattr(self, "classes", ()), *getattr(self, "set_aside", ())
-        return [*labels, self.name, self.target, *map(attrgetter("name"), self.columns)]
+        return [*labels, self.name, self.target, *(note.name for note in self.columns)]
 
     def _found(self, top, csv_path):
         """Yield the first screen: numbers, how far to trust them, what to do, what to know."""
@@ -763,16 +766,14 @@ def result_paths(out, name, what, kinds, source=None, is_ours=None):
     prefix = Path(out) / name if is_folder else Path(out)
     if not prefix.parent.is_dir() and not is_folder:
         raise FileError(f"{prefix}: there is no folder {prefix.parent}")
-    paths = []
-    for kind in kinds:
-        paths.append(prefix.with_name(f"{prefix.name}-{what}.{kind}"))
+    paths = tuple(prefix.with_name(f"{prefix.name}-{what}.{kind}") for kind in kinds)
     if prefix.parent.is_dir():
         sources = [source] if isinstance(source, str | os.PathLike) else []
         for path in paths:
             check_output(path, sources, is_ours)
         if all(map(Path.exists, paths)) and paths[0].samefile(paths[-1]) and paths[1:]:
             raise FileError(f"{paths[0]}: is the same file as {paths[1]}; give another name")
-    return tuple(paths)
+    return paths
 
 
 def require_whole(name, value, least, most=None):
@@ -798,9 +799,8 @@ def own_cells(table, places, hidden, taken):
         while name in taken:
             name = f"{name} (table)"
         taken.add(name)
-        cells = np.array(column.take(places).cells, object)
-        cells[np.equal(cells, np.array(None))] = ""
-        yield column, (name, cells)
+        cells = [cell or "" for cell in column.take(places).cells]
+        yield column, (name, np.array(cells, object))
 
 
 def as_csv(columns, delimiter=","):
@@ -814,7 +814,7 @@ def as_csv(columns, delimiter=","):
 
 def in_encoding(text: str, encoding: str) -> Callable[[Path], Any]:
     """Return what writes a text; a sign of ours that the encoding lacks becomes "?"."""
-    return methodcaller("write_text", text, encoding=encoding, errors="replace", newline="")
+    return lambda path: path.write_text(text, encoding=encoding, errors="replace", newline="")
 
 
 def sheet_of(columns):

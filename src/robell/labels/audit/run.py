@@ -170,17 +170,17 @@ def audit(
             raise FileError(f"{table.name}: there is no column besides the target to judge by")
         if not used:
             raise FileError(f"{table.name}: no column is left to judge by: {in_short(notes)}")
-        matrix = np.column_stack([one.matrix for one in used])
-        most = PREPARED_CELLS // matrix.shape[1]
-        if len(matrix) <= most:
+        n_rows, n_columns = len(audited.rows), sum(one.matrix.shape[1] for one in used)
+        most = PREPARED_CELLS // n_columns
+        if n_rows <= most:
             break
         chosen = np.random.default_rng(random_state).choice(len(part.rows), most, replace=False)
         part = part.take(np.sort(chosen))
     # About how many bytes the judgement takes, as measured: columns, copies of them and scores;
     # Gram matrices; blocks and the page.
-    n_rows, n_columns = matrix.shape
     cells = n_rows * (5 * n_columns + scores) + 24 * n_columns**2
     budget.require(table.name, 8 * cells + (100 << 20))
+    matrix = np.column_stack([one.matrix for one in used])
 
     prints = fingerprints(table, place)[np.searchsorted(table.rows, audited.rows)]
     giveaways = tuple(filter(None, map(tells, used)))

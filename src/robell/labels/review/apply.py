@@ -8,7 +8,7 @@ import tempfile
 from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -192,7 +192,7 @@ def _match(source, review):
                 new[at] = labels[one.row]
         out = frozenset(one.row - 1 for one in dropped)
         was_applied = not new and not out and bool(labels)
-        return _Matched(new, out, was_applied, dict(zip(prints, count(1), strict=False)))
+        return _Matched(new, out, was_applied, {one: row for row, one in enumerate(prints, 1)})
     if dropped and _is_same(review.table, prints, dropped):
         gone = [one.row for one in dropped]
         stay = [one for one in review.decisions if one.word != DROP]

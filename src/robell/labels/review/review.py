@@ -14,7 +14,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -289,8 +288,8 @@ def row_prints(names, target, rows):
 
 def fingerprints(table, target):
     """Return the fingerprint of every row, that of its table (of a sample, its size) before it."""
-    names, cells = map(attrgetter("name"), table.columns), map(attrgetter("cells"), table.columns)
-    rows = [print_ for print_, _ in row_prints(names, target, zip(*cells, strict=True))]
+    cells = zip(*(column.cells for column in table.columns), strict=True)
+    rows = [print_ for print_, _ in row_prints(table.names, target, cells)]
     whole = in_letters(sum(rows)) if len(rows) == table.n_rows else f"n{table.n_rows}"
     return np.array([f"{whole}-{in_letters(row)}" for row in rows], dtype=object)
 
