@@ -44,7 +44,8 @@ def load(
     data_dir : path-like, optional
         A folder of CSV files, each with a header row and a last column `target` of 0 and 1.
     cache_dir : path-like, optional
-        Where downloads are kept. Default: ROBELL_CACHE, or `robell` in the user's cache folder.
+        Where downloads are kept. Default: the environment variable ROBELL_CACHE, or a folder
+        `robell` in the user's cache folder.
     download : bool, default=True
         Whether the network may be used. The environment variable ROBELL_OFFLINE=1 forbids it too.
 

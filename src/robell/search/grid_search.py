@@ -76,7 +76,8 @@ class RVFLGridSearchCV(GridSearchCV):
     Attributes
     ----------
     n_shared_ : int
-        How many of the candidate-fold scores came from shared factorisations.
+        How many of the candidate-fold scores came from shared factorisations; the others were
+        fitted one by one.
     not_shared_ : dict of str -> int
         Why the others were fitted one by one: reason -> number of candidate-fold scores.
     cv_results_ : dict of numpy (masked) ndarrays
