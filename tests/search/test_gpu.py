@@ -164,6 +164,9 @@ def test_memberships_of_several_widths_are_the_hosts(rng, device):
     corners = np.repeat(np.array([[0.0, 0.0], [0.0, 1.0]]), 4, axis=0)
     assert not statistics_on_device(corners, np.arange(8) // 4, 2, [1.0], np.ones(8), device)
     assert not statistics_on_device(X, labels, 3, widths, ones / 3, device)
+    # Another group has found them already: nothing is compared, however many rows there are
+    many = np.zeros(1 << 20)
+    assert not statistics_on_device(many[:, None], many.astype(int), 1, [], many + 1.0, device)
 
 
 @pytest.mark.parametrize(

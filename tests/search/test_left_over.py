@@ -183,3 +183,13 @@ def test_single_fits_merge_rows_that_are_equal_up_to_rounding(seed):
     theirs, ours = both(RVFLClassifier(random_state=0), grid, X, y, cv=3, scoring="roc_auc")
     assert_same(theirs, ours)
     assert ours.not_shared_["rows that are equal up to rounding are merged in every fit"] == 36
+
+
+def test_values_of_another_array_are_checked_by_themselves():
+    X, y = table()
+    grid = [{"n_hidden": np.array([5 + k, 9])} for k in range(3)]
+    grid.append({"n_hidden": np.array([0, -1])})
+    search = RVFLGridSearchCV(RVFLClassifier(random_state=0), grid, cv=3, error_score=np.nan)
+    with pytest.warns():
+        search.fit(X, y)
+    assert search.not_shared_ == {"fit refuses the parameters": 6}

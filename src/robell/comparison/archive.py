@@ -95,7 +95,10 @@ def write_archive(path, folder, tables, settings, reading, copies=(), time_limit
 
 def is_archive(path):
     """Say whether a file is a zip file that has an archive's description."""
-    return zipfile.is_zipfile(path) and "archive.json" in zipfile.ZipFile(path).namelist()
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return "archive.json" in archive.namelist()
 
 
 # -- reading, as data --------------------------------------------------------------------

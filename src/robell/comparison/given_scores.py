@@ -113,7 +113,8 @@ def compare_scores(
         The model that the others are held against; the first one by default.
     rope : float, default=None
         Differences up to this are of no practical importance. By default 0.01 where all scores are
-        from 0 to 1 and the metric does not go on beyond 1 as MSE, log loss and seconds do; else 0.
+        from 0 to 1 and the metric does not go on beyond 1 as MSE, log loss and seconds do; else 0:
+        then no two models are called practically equal.
     test_share : float, default=None
         Share of the rows that each split was tested on; by default that of cross-validation with as
         many folds as the table has splits.

@@ -443,15 +443,16 @@ class _ScoredTable:
                 self.rows = make_design(self.X)
             else:
                 self.rows = RowBlocks(M.__getitem__, *M.shape)
-            blocks = [M for _, M in self.rows]
-        around = blocks if centre is None else [M - centre for M in blocks]
-        sizes = [_row_norms(M) for M in around]
+            sizes, lost = [], []
+            for _, M in self.rows:  # a large design is made a block at a time
+                sizes.append(_row_norms(M if centre is None else M - centre))
+                if centre is not None:
+                    lost.append(_row_norms(M))
         self.size = sizes[0] if len(sizes) == 1 else namespace(sizes[0]).concatenate(sizes, -1)
         # What columns far from zero, and the sums before the activation, are rounded to.
         self.lost = None
         if centre is not None:
-            lost = np.concatenate([_row_norms(M) for M in blocks])
-            self.lost = 4.0 * EPS * (lost + 16.0 * reach(self.X))
+            self.lost = 4.0 * EPS * (np.concatenate(lost) + 16.0 * reach(self.X))
 
     def score(self, columns, error, calibrations):
         """Return name -> values for some output weights, and which of them are doubtful.

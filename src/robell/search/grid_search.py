@@ -76,7 +76,8 @@ class RVFLGridSearchCV(GridSearchCV):
     Attributes
     ----------
     n_shared_ : int
-        How many of the candidate-fold scores came from shared factorisations.
+        How many of the candidate-fold scores came from shared factorisations; the others were
+        fitted one by one.
     not_shared_ : dict of str -> int
         Why the others were fitted one by one: reason -> number of candidate-fold scores.
     cv_results_ : dict of numpy (masked) ndarrays
@@ -409,7 +410,7 @@ class _ResultTable:
         if isinstance(param_grid, Mapping):
             # Every column repeats its short list of values, so its types are found on that.
             names = sorted(param_grid)
-            shape = [*map(len, map(param_grid.__getitem__, names))]
+            shape = [len(param_grid[name]) for name in names]
             places = np.indices(shape).reshape(len(shape), len(candidates))
             for name, place in zip(names, places, strict=True):
                 of_values = [{name: value} for value in param_grid[name]]
@@ -419,7 +420,7 @@ class _ResultTable:
             results |= private._yield_masked_array_for_each_param(candidates)
         results["params"] = candidates
         # Of each metric the test scores, then the training scores.
-        metrics = dict.fromkeys([*zip(*self.scores, strict=True)][1])
+        metrics = dict.fromkeys(name for _, name in self.scores)
         for metric, kind in product(metrics, ("test", "train")[: 1 + self.with_train]):
             name, values = f"{kind}_{metric}", self.scores[kind, metric]
             for k, column in enumerate(values.T):

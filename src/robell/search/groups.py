@@ -7,7 +7,7 @@ defined (``called_by_search`` and ``bypassed_by_search`` of ``models/_estimator.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import compress, filterfalse, product
+from itertools import compress, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,25 +62,23 @@ def group_candidates(base, param_grid, fit_params):
     own = ["sample_weight"]
     if isinstance(last_step(base), PrivilegedMixin):
         own.insert(0, "privileged")
-    if not set(fit_params).issubset(map(prefix.__add__, own)):
+    if not set(fit_params) <= {prefix + name for name in own}:
         raise NotShared(f"fit is given more than {' and '.join(own)} of the last step")
     if getattr(base, "transform_input", None):
         raise NotShared("the pipeline transforms what fit is given")
     groups, unshared, offset = [], [], 0
-    valid: set[tuple] = set()  # values of shareable parameters that were found to be valid
+    # Values of shareable parameters found to be valid, held so that no other gets their id.
+    valid: dict[tuple, Any] = {}
     grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
     for number, grid in enumerate(grids):
         names = sorted(grid)
-        looped, values = [], {}
-        for name in names:
-            if name.startswith(prefix) and name[len(prefix) :] in SHAREABLE:
-                values[name.removeprefix(prefix)] = list(grid[name])
-            else:
-                looped.append(name)
-        shape = [*map(len, map(grid.get, names))]
+        shareable = [n for n in names if n.startswith(prefix) and n[len(prefix) :] in SHAREABLE]
+        looped = [name for name in names if name not in shareable]
+        values = {name.removeprefix(prefix): list(grid[name]) for name in shareable}
+        shape = [len(grid[name]) for name in names]
         index = offset + np.arange(int(np.prod(shape))).reshape(shape)
         offset += index.size
-        index = np.moveaxis(index, [*map(names.index, looped)], range(len(looped)))
+        index = index.transpose([names.index(name) for name in [*looped, *shareable]])
         for place in np.ndindex(index.shape[: len(looped)]):
             fixed, stage = {}, [number]
             for name, k in zip(looped, place, strict=True):
@@ -120,9 +118,8 @@ def _make_groups(base, prefix, stage, fixed, values, index, valid):
             shared = {*own, "C", nested}
             # By identity, not by value: 1 and 1.0 are equal, and may mean different things.
             # Features alone depend on the activation.
-            of_rows = others | {"activation": None}
-            key = (*of_rows, *map(id, of_rows.values()))
-        foreign = next(filterfalse(shared.__contains__, values), None)
+            key = tuple((name, id(value)) for name, value in others.items() if name != "activation")
+        foreign = next((name for name in values if name not in shared), None)
         if foreign is not None:
             axis, rest, groups, left = list(values).index(foreign), dict(values), [], []
             for k, value in enumerate(rest.pop(foreign)):
@@ -136,9 +133,9 @@ def _make_groups(base, prefix, stage, fixed, values, index, valid):
         for name in order:
             values.setdefault(name, [getattr(last, name)])
         index = index.reshape(index.shape + (1,) * (len(values) - index.ndim))
-        index = everyone = index.transpose([*map(list(values).index, order)])
+        index = everyone = index.transpose([list(values).index(name) for name in order])
         # Parameters are checked one by one: what was valid beside others is so beside these.
-        known = valid if _is_valid(last) else set()
+        known = valid if _is_valid(last) else {}
         chosen: list[list[Any]] = []
         unshared = []
         for axis, name in enumerate(order):
@@ -190,7 +187,7 @@ def _is_valid(last):
 
 def _why_not(last, name, value, valid):
     """Return why a value of a shareable parameter cannot be shared, or None."""
-    key = (type(last), name, id(value))  # the grid holds the value as long as this is needed
+    key = (type(last), name, id(value))
     if key not in valid:
         before = getattr(last, name)
         setattr(last, name, value)
@@ -198,7 +195,7 @@ def _why_not(last, name, value, valid):
         setattr(last, name, before)
         if not is_valid:
             return "fit refuses the parameters"
-        valid.add(key)
+        valid[key] = value
     if name == "C" and value == "loo":
         return "C='loo' is chosen in every fit"
     if name == "privileged_penalty" and value == "loo":

@@ -90,7 +90,8 @@ def statistics_on_device(
     could decide about a neighbour, and all of them where counts are no whole numbers.
     """
     require_squares(X)
-    if len(kernel_widths) * len(X) ** 2 > BLOCK_ELEMENTS or (multiplicity % 1.0 != 0.0).any():
+    n_pairs = len(kernel_widths) * len(X) ** 2
+    if not 0 < n_pairs <= BLOCK_ELEMENTS or (multiplicity % 1.0 != 0.0).any():
         return {}
     import torch
 

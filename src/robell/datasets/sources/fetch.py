@@ -84,7 +84,8 @@ def uci_rows(path):
 def openml_rows(data_id):
     """Fetch a set from OpenML; returns rows with the label last, and the names of the inputs.
 
-    scikit-learn's ``fetch_openml`` waits for ever, takes files of any size and opens any address.
+    scikit-learn's ``fetch_openml`` waits for ever, takes files of any size and opens any address,
+    so only its reader of the format is used, below the limits of `get`.
     """
     address = OPENML.format(data_id)
     try:
