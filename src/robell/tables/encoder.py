@@ -262,7 +262,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 def _leaks_of(y: Any, n_rows: int) -> list[partial]:
     """Return what finds out that a column repeats labels, classes or numbers, of each target."""
-    values, found = np.atleast_1d(y), []
+    values, found = np.atleast_1d(np.asarray(y)), []
     if len(values) != n_rows:
         raise ValueError(f"X has {n_rows:,} rows, y has {len(values):,}")
     for target in values.reshape(n_rows, -1).T:
