@@ -312,3 +312,37 @@ def test_a_refused_fit_leaves_a_model_on_its_device(imbalanced, device):
         model.fit(X, y, sample_weight=np.full(len(X), -1.0))
     assert model.device_ == str(X.device)
     assert torch.equal(model.predict(X), before)
+
+
+class AsksForAPebibyte(RVFLClassifier):
+    """Its features want more memory than any device has."""
+
+    wants = False
+
+    def _features(self, X):
+        if self.wants:
+            torch.empty(1 << 47, dtype=torch.float64, device=X.device)
+        return super()._features(X)
+
+
+def test_too_little_memory_on_a_device_is_one_line_with_what_is_needed(device, imbalanced):
+    X, y = tensors(device, *imbalanced)
+    model = AsksForAPebibyte(n_hidden=5, random_state=0).fit(X, y)
+    model.wants = True
+    for call in (lambda: model.fit(X, y), lambda: model.predict_proba(X)):
+        with pytest.raises(MemoryError, match=r"at least 1,048,576\.00 GiB are needed") as caught:
+            call()
+        assert str(X.device) in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert caught.value.__context__.__traceback__ is None  # it would keep tensors alive
+
+
+def test_other_errors_of_a_device_are_left_as_they_are(device, imbalanced, monkeypatch):
+    X, y = tensors(device, *imbalanced)
+
+    def fails(self, X):
+        raise RuntimeError("device-side assert triggered")
+
+    monkeypatch.setattr(RVFLClassifier, "_features", fails)
+    with pytest.raises(RuntimeError, match="device-side assert"):
+        RVFLClassifier(random_state=0).fit(X, y)

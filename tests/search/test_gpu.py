@@ -200,13 +200,36 @@ def test_every_kind_of_score_on_a_device(monkeypatch, device, scoring):
 def test_a_device_that_fails_is_not_replaced_by_the_host(monkeypatch, device, imbalanced):
     from robell._core.ridge.sweep_torch import TorchSweep
 
-    def out_of_memory(*_):
-        raise RuntimeError("CUDA out of memory")
+    def fails(*_):
+        raise RuntimeError("device-side assert triggered")
 
     monkeypatch.setattr(grid_search, "require_device", lambda _: device)
-    monkeypatch.setattr(TorchSweep, "start", out_of_memory)
-    with pytest.raises(RuntimeError, match="out of memory"):
+    monkeypatch.setattr(TorchSweep, "start", fails)
+    with pytest.raises(RuntimeError, match="device-side assert"):
         RVFLGridSearchCV(RVFLClassifier(), {"C": [1, 2]}, device="cuda").fit(*imbalanced)
+
+
+@pytest.mark.parametrize("where", ["features", "systems"])
+def test_a_device_without_memory_enough_says_what_is_needed(
+    monkeypatch, torch, device, imbalanced, where
+):
+    from robell._core.ridge.sweep_torch import TorchSweep
+    from robell.search import fold
+
+    def asks_for_a_pebibyte(*_):
+        return torch.empty(1 << 47, dtype=torch.float64, device=device)
+
+    monkeypatch.setattr(grid_search, "require_device", lambda _: device)
+    if where == "systems":
+        monkeypatch.setattr(TorchSweep, "start", asks_for_a_pebibyte)
+    else:
+        monkeypatch.setattr(fold, "stacked_design", asks_for_a_pebibyte)
+    grid = {"C": [1, 2], "activation": ["relu", "sin"]}
+    search = RVFLGridSearchCV(RVFLClassifier(random_state=0), grid, device="cuda")
+    with pytest.raises(MemoryError, match=r"at least 1,048,576\.00 GiB are needed") as caught:
+        search.fit(*imbalanced)
+    assert str(device) in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 # -- what is missing is said -----------------------------------------------------------

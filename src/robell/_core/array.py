@@ -6,6 +6,8 @@ The mathematics writes ``xp = namespace(X)`` and uses names that NumPy and torch
 
 from __future__ import annotations
 
+import re
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ Mask = NDArray[np.bool_]
 
 EPS = float(np.finfo(np.float64).eps)
 MANY_COLUMNS = 8  # from which on their sums are quicker as products with a sparse matrix
+# What torch, cuBLAS and cuSOLVER say where they get no memory, and the units of torch.
+OUT_OF_MEMORY = re.compile("out of memory|ALLOC_FAILED|can't allocate memory")
+BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 SMALL_PRODUCT = 1_000_000  # multiplications up to which OpenBLAS does not copy its operands first
 
 
@@ -37,6 +42,43 @@ def namespace(X: Any) -> Any:
 
         return torch
     return np
+
+
+class DeviceMemory(AbstractContextManager[None]):
+    """A context on a torch device that says in one line what is needed where memory is short."""
+
+    def __init__(self, device: Any) -> None:
+        self._device, self._before = device, _bytes_held(device)
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is None or not is_short_of_memory(error):
+            return
+        asked = re.search(r"[Tt]ried to allocate ([\d.]+) (\w+)", str(error))
+        last = float(asked[1]) * BYTES.get(asked[2], 0) if asked else 0.0
+        needed = (_bytes_held(self._device) - self._before + last) / BYTES["GiB"]
+        error.__traceback__ = None  # it would hold what was computed there
+        raise MemoryError(
+            f"{self._device} has too little memory: at least {needed:,.2f} GiB are needed there "
+            f"beside what it held before, {last / BYTES['GiB']:,.2f} GiB of them in one piece. "
+            "Give fewer rows or nodes, or arrays on the host"
+        ) from None
+
+
+def is_short_of_memory(error: BaseException) -> bool:
+    """Say whether an error is torch's about memory that it did not get."""
+    return isinstance(error, RuntimeError) and bool(OUT_OF_MEMORY.search(str(error)))
+
+
+def _bytes_held(device: Any) -> int:
+    """Return how much memory this process's tensors take on a CUDA device; 0 on the host."""
+    import torch
+
+    return int(torch.cuda.memory_allocated(device)) if device.type == "cuda" else 0
+
+
+def memory_beside(X: Any) -> AbstractContextManager[None]:
+    """Return the context in which work on the device of X says what memory it lacks."""
+    return DeviceMemory(X.device) if is_tensor(X) else nullcontext()
 
 
 def to_host(X: Any) -> NDArray[Any]:

@@ -185,7 +185,7 @@ def _parser(arguments):
 def _explained(error, command):
     """Return one line for an error that the user can mend, None for any other."""
     if isinstance(error, MemoryError):
-        return "there is not enough memory"
+        return ": ".join(filter(None, ["there is not enough memory", str(error)]))
     if isinstance(error, OSError):
         return f"{error.filename or 'output'}: {error.strerror}"
     if isinstance(error, FileError):

@@ -46,6 +46,7 @@ from robell._core.array import (
     beside,
     in_double_precision,
     is_tensor,
+    memory_beside,
     namespace,
     one_hot,
     require_labels,
@@ -360,9 +361,10 @@ class FamilyMember(BaseEstimator):
             The fitted estimator.
         """
         self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
-        prepared = self._prepare(X, y, sample_weight)
-        self._fit_features(prepared.rows, gate.draw_seed(self.random_state))
-        return self._fit_weighted(prepared, self._fit_weights(prepared))
+        with memory_beside(X):
+            prepared = self._prepare(X, y, sample_weight)
+            self._fit_features(prepared.rows, gate.draw_seed(self.random_state))
+            return self._fit_weighted(prepared, self._fit_weights(prepared))
 
     @called_by_search
     @bypassed_in_parts
@@ -759,8 +761,9 @@ class BaseRVFLClassifier(FamilyClassifier):
     # -- predict ----------------------------------------------------------------------
 
     def _scores(self, X):
-        scores = self._class_scores(self._check_new(X), difference=len(self.classes_) == 2)
-        require_finite_scores(scores)
+        with memory_beside(X):
+            scores = self._class_scores(self._check_new(X), difference=len(self.classes_) == 2)
+            require_finite_scores(scores)
         return scores
 
     @bypassed_by_search
@@ -884,8 +887,9 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
             self.interval_weights_ = total
 
     def _scores(self, X):
-        scores = self._linear_scores(self._check_new(X), self._output_weights())
-        require_finite_scores(scores)
+        with memory_beside(X):
+            scores = self._linear_scores(self._check_new(X), self._output_weights())
+            require_finite_scores(scores)
         return scores
 
     @bypassed_by_search

@@ -17,6 +17,7 @@ from robell._core.array import (
     empty_beside,
     in_double_precision,
     is_tensor,
+    memory_beside,
     namespace,
     one_hot,
     softmax_of_rows,
@@ -305,7 +306,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         rows: TrainingRows = given.rows
         seed = draw_seed(self.random_state)
         n_threads = 1 if is_tensor(given.X) else threads_for(self.n_jobs)
-        with threads_of(n_threads, one_blas_thread) as threads:
+        with memory_beside(X), threads_of(n_threads, one_blas_thread) as threads:
             drawn = draw_keyed(*rows, len(self.classes_), seed, MOST_SAMPLED, threads=threads)
             fitted = rows
             if drawn is not None:
@@ -507,9 +508,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
 
     def _log_probability(self, X):
         """Return log-probabilities of the classes, up to a constant of each row."""
-        X = self._check_new(X)
-        with np.errstate(over="ignore", invalid="ignore"):
-            logits = self._class_scores(X) @ self.link_matrix_ + self.link_offsets_
+        with memory_beside(X), np.errstate(over="ignore", invalid="ignore"):
+            logits = self._class_scores(self._check_new(X)) @ self.link_matrix_ + self.link_offsets_
         require_finite_scores(logits)
         return logits
 

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from itertools import product
 from typing import Any, Self
@@ -21,6 +22,7 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed  # workers get scikit-learn's settings
 
+from robell._core.array import DeviceMemory
 from robell._core.ridge.sweep_torch import require_device
 from robell._tools.pipelines import last_step
 from robell._tools.progress import Progress
@@ -276,7 +278,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         """Yield what each fold finds, or leaves to be fitted one by one, as it is found."""
         n_jobs = effective_n_jobs(self.n_jobs)
         if n_jobs == 1 or not groups:
-            with limit_threads(1 if sum(map(len, splits[0])) <= SMALL_ROWS else None):
+            device = nullcontext() if task.device is None else DeviceMemory(task.device)
+            with device, limit_threads(1 if sum(map(len, splits[0])) <= SMALL_ROWS else None):
                 yield from task.run(range(len(splits)), groups)
             return
         # Some parts for every worker, so that none waits long for the last one.

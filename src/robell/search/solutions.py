@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from robell._core.array import beside, in_double_precision, is_tensor
+from robell._core.array import beside, in_double_precision, is_short_of_memory, is_tensor
 from robell._core.layers.features import (
     RowBlocks,
     apply_activation,
@@ -53,6 +53,8 @@ def run_by_fit_too():
     except NotShared:
         raise
     except Exception as error:
+        if is_short_of_memory(error):  # of a device, which single fits would not use
+            raise
         if isinstance(error, AttributeError) and error.name == "C":  # see fold.py
             raise NotShared(f"{type(error.obj).__name__} reads C in its slots") from error
         raise NotShared(f"fit raises {type(error).__name__}") from error
