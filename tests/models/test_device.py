@@ -330,7 +330,7 @@ def test_too_little_memory_on_a_device_is_one_line_with_what_is_needed(device, i
     model = AsksForAPebibyte(n_hidden=5, random_state=0).fit(X, y)
     model.wants = True
     for call in (lambda: model.fit(X, y), lambda: model.predict_proba(X)):
-        with pytest.raises(MemoryError, match=r"at least 1,048,576\.00 GiB are needed") as caught:
+        with pytest.raises(MemoryError, match=r"at least 1,048,576\.\d\d GiB are needed") as caught:
             call()
         assert str(X.device) in str(caught.value)
         assert "\n" not in str(caught.value)

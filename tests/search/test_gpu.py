@@ -226,7 +226,7 @@ def test_a_device_without_memory_enough_says_what_is_needed(
         monkeypatch.setattr(fold, "stacked_design", asks_for_a_pebibyte)
     grid = {"C": [1, 2], "activation": ["relu", "sin"]}
     search = RVFLGridSearchCV(RVFLClassifier(random_state=0), grid, device="cuda")
-    with pytest.raises(MemoryError, match=r"at least 1,048,576\.00 GiB are needed") as caught:
+    with pytest.raises(MemoryError, match=r"at least 1,048,576\.\d\d GiB are needed") as caught:
         search.fit(*imbalanced)
     assert str(device) in str(caught.value)
     assert "\n" not in str(caught.value)
