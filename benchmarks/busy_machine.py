@@ -80,7 +80,7 @@ def commands(folder):
     model, out = folder / "model.skops", folder / "predicted.csv"
 
     def robell(*arguments):
-        return [sys.executable, "-m", "robell.cli", *map(str, arguments), "--quiet"]
+        return [sys.executable, "-m", "robell", *map(str, arguments), "--quiet"]
 
     def python(what, table):
         return [sys.executable, "-c", IN_PYTHON, what, str(table)]

@@ -67,8 +67,8 @@ def main():
         write_table(new, 200_000, 12, 1)
         write_many_classes(many, 2_000, 200)
         model, out = folder / "m.skops", folder / "p.csv"
-        fit, predict = ["-m", "robell.cli", "fit"], ["-m", "robell.cli", "predict", model, new]
-        audit = ["-m", "robell.cli", "audit", "--target", "y", "--out", folder]
+        fit, predict = ["-m", "robell", "fit"], ["-m", "robell.cli", "predict", model, new]
+        audit = ["-m", "robell", "audit", "--target", "y", "--out", folder]
         ways = {
             "import scikit-learn": ["-c", "import sklearn.base, sklearn.pipeline"],
             "import scikit-learn and skops": ["-c", "import sklearn.base, skops.io"],

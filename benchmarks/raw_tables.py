@@ -52,7 +52,7 @@ def transactions(n, n_numbers=10, seed=0):
 def run(*arguments):
     """Run a command and return its CPU seconds and its peak memory in MiB."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "robell.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "robell", *map(str, arguments)]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

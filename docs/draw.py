@@ -143,7 +143,7 @@ def draw_compare(browser):
     models = ["noise_robust", "rvfl", "robell", "forest", "mymodels:tuned_svc"]
     tables = [str(path) for path in sorted((folder / "tables").glob("*.csv"))]
     subprocess.run(
-        [sys.executable, "-m", "robell.cli", *command.split(), *models, "--", *tables],
+        [sys.executable, "-m", "robell", *command.split(), *models, "--", *tables],
         cwd=folder,
         check=True,
     )

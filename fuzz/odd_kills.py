@@ -24,7 +24,7 @@ STUDIES = tuple(sorted(STUDY_OPTIONS))  # a new study joins by its entry in STUD
 
 
 def _start(study, out):
-    line = [sys.executable, "-m", "robell.cli", study, *STUDY_OPTIONS[study]]
+    line = [sys.executable, "-m", "robell", study, *STUDY_OPTIONS[study]]
     line += ["--jobs", "2", "--quiet", "--out", str(out)]
     good = Path(out).parent / "good.csv"  # what "compare" reads
     good.write_text(table(), encoding="utf-8")

@@ -28,6 +28,7 @@ ROOMS = [
 ROOMS += ["scale", "labels", "comparison", "plots", "decisions", "studies", "cli"]
 # Thin public addresses, and the room whose names each passes on.
 ADDRESSES = {"dask": "scale", "files": "scale", "noise": "labels", "export": "persist"}
+ADDRESSES |= {"__main__": "cli"}
 CORE = {"numpy", "scipy"}
 # The last two come with scikit-learn and with joblib.
 DEPENDENCIES = CORE | {"sklearn", "joblib", "threadpoolctl", "cloudpickle"}

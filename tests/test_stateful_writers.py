@@ -50,7 +50,7 @@ def test_two_predictions_to_one_file_are_one_of_them(tmp_path, monkeypatch, caps
     runs = []
     for name in "tu":
         line = ["predict", f"{name}.skops", "t.csv", "--out", "both.csv", "--quiet", "--force"]
-        runs.append(subprocess.Popen([sys.executable, "-m", "robell.cli", *line]))
+        runs.append(subprocess.Popen([sys.executable, "-m", "robell", *line]))
     assert [run.wait() for run in runs] == [0, 0]
     assert (tmp_path / "both.csv").read_bytes() in expected
     assert {one.name for one in tmp_path.iterdir()} == before | {"both.csv"}

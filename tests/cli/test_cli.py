@@ -255,7 +255,7 @@ def test_datasets_are_listed_with_where_they_come_from(capsys, tmp_path):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
 def test_interrupted_it_says_so_keeps_what_had_finished_and_goes_on(capsys, tmp_path):
     arguments = small(tmp_path / "out", "elm", "rvfl", "robell")
-    command = [sys.executable, "-m", "robell.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "robell", *map(str, arguments)]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

@@ -309,7 +309,7 @@ def test_labels_reach_the_terminal_without_escape_sequences(capsys, here):
 
 
 def command(*arguments, **variables):
-    line = [sys.executable, "-m", "robell.cli", *arguments]
+    line = [sys.executable, "-m", "robell", *arguments]
     env = os.environ | {"PYTHONPATH": str(Path(robell.__file__).parents[1])} | variables
     return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
 

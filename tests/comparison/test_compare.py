@@ -563,7 +563,7 @@ def test_code_edited_between_two_runs_runs_again_and_the_rest_is_said_to_be_kept
 
     first = run("out")
     assert "kept" not in first + (library / "out" / "index.html").read_text()
-    again = fresh(library, "-m", "robell.cli", *command, "out")  # another process keeps them too
+    again = fresh(library, "-m", "robell", *command, "out")  # another process keeps them too
     assert "4 of 4 results kept from an earlier run\n" in again
     (library / "tools" / "deeper.py").write_text("CLASS = -1\n")
     changed = run("out")

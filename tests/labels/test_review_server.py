@@ -399,7 +399,7 @@ def test_it_ends_by_itself_and_a_port_in_use_is_said(orchard, tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_the_command_serves_until_it_is_stopped_and_a_second_one_is_refused(orchard, tmp_path):
     source, _, _ = orchard
-    command = [sys.executable, "-m", "robell.cli", "review", str(source), "--target", "tree"]
+    command = [sys.executable, "-m", "robell", "review", str(source), "--target", "tree"]
     command += ["--out", f"{tmp_path}/", "--quiet"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     address = process.stdout.readline().strip()

@@ -1,4 +1,4 @@
-"""``python -m robell.cli`` is the command ``robell``."""
+"""``python -m robell`` is the command ``robell``."""
 
 import sys
 
