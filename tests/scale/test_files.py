@@ -251,6 +251,7 @@ def test_what_takes_all_rows_at_once_is_fitted_in_memory(tmp_path, kind, frame):
         ("a,b,y\n1,2,0\n3,inf,1\n", r"bad\.csv: row 2 has an infinite value in column 'b'"),
         ("a,b,y\n1,2,0\n3,4,\n", r"bad\.csv: row 2 has no label in column 'y'"),
         ("a,b,Y\n1,2,0\n3,4,1\n", r"bad\.csv: there is no column 'y'"),
+        ("a;b;y\n1;2;0\n3;4;1\n", r"only 'a;b;y'; columns must be separated by commas"),
         ("y\n1\n0\n", r"bad\.csv: there is no column except the target"),
         ("a,a,y\n1,2,0\n3,4,1\n", r"bad\.csv: there are two columns 'a'"),
         ("a,y\n1,0\n3,0\n", "column 'y' holds one class only, 0"),

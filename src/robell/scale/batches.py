@@ -229,8 +229,10 @@ def _require_columns(file, names):
     known = set(file.columns)
     for name in names:
         if name not in known:
-            near = did_you_mean(name, file.columns)
-            raise FileError(f"{file.path}: there is no column {name!r}{near}")
+            hint = did_you_mean(name, file.columns)
+            if len(known) == 1 and isinstance(file, _CsvFile):
+                hint = f", only {file.columns[0]!r}; columns must be separated by commas"
+            raise FileError(f"{file.path}: there is no column {name!r}{hint}")
 
 
 def _numbers(batch, columns, path, start):
