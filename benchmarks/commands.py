@@ -67,7 +67,7 @@ def main():
         write_table(new, 200_000, 12, 1)
         write_many_classes(many, 2_000, 200)
         model, out = folder / "m.skops", folder / "p.csv"
-        fit, predict = ["-m", "robell", "fit"], ["-m", "robell.cli", "predict", model, new]
+        fit, predict = ["-m", "robell", "fit"], ["-m", "robell", "predict", model, new]
         audit = ["-m", "robell", "audit", "--target", "y", "--out", folder]
         ways = {
             "import scikit-learn": ["-c", "import sklearn.base, sklearn.pipeline"],

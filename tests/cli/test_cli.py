@@ -284,7 +284,7 @@ def test_interrupted_it_says_so_keeps_what_had_finished_and_goes_on(capsys, tmp_
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path):
-    command = f"{sys.executable} -m robell.cli datasets | head -n 1"
+    command = f"{sys.executable} -m robell datasets | head -n 1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, env=os.environ
     )

@@ -412,13 +412,13 @@ sys.exit(module.main())
 @pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-", "2>/dev/full"])
 def test_closed_streams_do_no_harm(here, closed):
     (here / "t.csv").write_text(table([f"kind {k}" for k in range(60)]), encoding="utf-8")
-    line = f'"$0" -m robell.cli fit t.csv {" ".join(FIT[:-1])} --out m.skops {closed}'
+    line = f'"$0" -m robell fit t.csv {" ".join(FIT[:-1])} --out m.skops {closed}'
     assert shell(line).returncode == 0
     assert load_model("m.skops").n_features_in_ == 3
 
 
 def test_output_that_cannot_be_written_is_an_error(here):
-    found = shell('"$0" -m robell.cli datasets >/dev/full')
+    found = shell('"$0" -m robell datasets >/dev/full')
     assert (found.returncode, found.stderr) == (1, b"robell: output: No space left on device\n")
 
 

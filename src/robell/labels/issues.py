@@ -59,7 +59,12 @@ class SuspectRows:
     def to_frame(self) -> Any:
         """Return the suspect rows as a pandas data frame, a column for each of their arrays."""
         pandas = require("pandas", extra="files")
-        return pandas.DataFrame({name: getattr(self, name) for name in self._columns})
+        columns = {name: getattr(self, name) for name in self._columns}
+        try:
+            return pandas.DataFrame(columns)
+        except UnicodeEncodeError:  # pandas 3 holds texts as UTF-8, except those that are objects
+            series = {name: pandas.Series(c, dtype=c.dtype) for name, c in columns.items()}
+            return pandas.DataFrame(series)
 
 
 @dataclass(frozen=True, eq=False)

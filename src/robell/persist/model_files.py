@@ -271,6 +271,7 @@ OWN_TYPES = [f"{home}.{name}" for name, home in (CLASSIFIERS | REGRESSORS).items
     "numpy.mean",
     "scipy._lib.array_api_compat.numpy._aliases.asarray",
     "scipy.interpolate._bsplines.BSpline",
+    "scipy.interpolate._bsplines._BSpline",  # what one holds from SciPy 1.18 on
     "scipy.sparse._csr.csr_matrix",
     "sklearn.cluster._bisect_k_means._BisectingTree",
     "sklearn.cluster._kmeans._kmeans_single_elkan",
