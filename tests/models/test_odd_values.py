@@ -10,6 +10,7 @@ from robell import (
     RoBellRVFLClassifier,
     RVFLClassifier,
     RVFLGridSearchCV,
+    VarianceRVFLClassifier,
     find_label_issues,
     pw_gbell_membership,
 )
@@ -152,3 +153,20 @@ def test_a_search_of_systems_that_are_all_singular(rows):
     X = np.array([[2.0**63 + k, 1e30, k] for k in range(40)])
     search = RVFLGridSearchCV(RVFLClassifier(15, random_state=0), {"C": [0.1, 10.0]}, cv=2)
     assert np.isfinite(search.fit(X, rows[1]).cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "size"),
+    [
+        (RVFLClassifier(60, C=1e-250, random_state=0), 1e-100),
+        (RoBellRVFLClassifier(60, C=5e-324, random_state=0), 1.0),
+        (VarianceRVFLClassifier(6, C=1.7e308, random_state=0), 1.0),
+    ],
+    ids=["small C, small weights", "smallest C", "largest C"],
+)
+def test_penalties_beyond_what_doubles_hold_are_refused(rows, model, size):
+    weight = np.full(40, size)
+    refused(lambda: model.fit(*rows, weight), "C times the weight of a row is too")
+    assert np.isfinite(
+        clone(model).set_params(C=1.0).fit(*rows, weight).predict_proba(rows[0])
+    ).all()
