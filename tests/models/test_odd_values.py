@@ -160,7 +160,7 @@ def test_a_search_of_systems_that_are_all_singular(rows):
     [
         (RVFLClassifier(60, C=1e-250, random_state=0), 1e-100),
         (RoBellRVFLClassifier(60, C=5e-324, random_state=0), 1.0),
-        (VarianceRVFLClassifier(6, C=1.7e308, random_state=0), 1.0),
+        (VarianceRVFLClassifier(6, C=1e300, random_state=0), 1e60),
     ],
     ids=["small C, small weights", "smallest C", "largest C"],
 )
