@@ -548,10 +548,10 @@ def _require_rows_kept(pipeline):
 
 
 def _number_class_weight(model, classes):
-    """Name classes by their place, as the model will know them, in a dict of class weights."""
-    weights = getattr(model, "class_weight", None)
-    if isinstance(weights, dict):
-        numbered = {
-            k: weights[label] for k, label in enumerate(classes.tolist()) if label in weights
-        }
-        model.set_params(class_weight=numbered)
+    """Name classes by their place, as the model will know them, in all dicts of class weights."""
+    for name, weights in model.get_params().items():
+        if name.rpartition("__")[2] == "class_weight" and isinstance(weights, dict):
+            numbered = {
+                k: weights[label] for k, label in enumerate(classes.tolist()) if label in weights
+            }
+            model.set_params(**{name: numbered})
