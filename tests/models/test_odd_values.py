@@ -6,6 +6,7 @@ import pytest
 from sklearn.base import clone
 
 from robell import (
+    NoiseRobustClassifier,
     NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
@@ -64,6 +65,16 @@ def test_weights_at_the_edge_give_finite_answers(rows, model, size):
 def test_labels_that_are_missing_are_refused(rows, model, y):
     refused(lambda: model().fit(rows[0], y), r"y has no label in row [12] \(")
     refused(lambda: flip_labels(y, 0.1), "y has no label in row")
+
+
+@each_model
+@pytest.mark.parametrize("kinds", [(1, "b"), (1, 2), (False, True), (1, 2.5)], ids=str)
+def test_labels_that_are_objects_but_no_texts_are_named(rows, model, kinds):
+    y = np.array(kinds, dtype=object)[rows[1]]
+    for fit in (model().fit, NoiseRobustClassifier(model()).fit):
+        refused(lambda f=fit: f(rows[0], y), "all texts, whole numbers or truth values; y holds")
+    if model is not NoiseRobustRVFLClassifier:
+        refused(lambda: model().partial_fit(*rows, classes=y), "all texts, whole numbers or truth")
 
 
 @pytest.mark.parametrize("name", ["C", "bias_scale", "n_hidden"])
@@ -137,7 +148,8 @@ def test_weights_given_as_texts_are_numbers_everywhere(rows):
 
 def test_complex_labels_are_refused_in_one_line(rows):
     X, y = rows
-    refused(lambda: RVFLClassifier().fit(X, y + 1j), "Complex data not supported")
+    for model in (RVFLClassifier(), NoiseRobustClassifier(RVFLClassifier())):
+        refused(lambda m=model: m.fit(X, y + 1j), "Complex data not supported")
     refused(lambda: flip_labels(y + 1j, 0.1), "Complex data not supported")
     refused(lambda: RVFLClassifier().partial_fit(X, (y + 1j).tolist(), [0, 1]), "Complex data")
     refused(lambda: RVFLGridSearchCV(RVFLClassifier(), {"C": [1.0]}).fit(X, y + 1j), "Complex data")
