@@ -9,7 +9,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
-from sklearn.ensemble import RandomForestClassifier, StackingClassifier
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, StackingClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -228,6 +228,17 @@ def test_class_weights_are_named_by_the_labels_given(table):
         for w in (1, 20)
     ]
     assert share[1] > share[0]
+
+
+def test_class_weights_of_classifiers_within_are_named_by_the_labels_given(table):
+    X, noisy, _, X_test, _ = table
+    codes, found = np.searchsorted(NAMES, noisy), []
+    for labels in (NAMES, np.array([0, 1]), np.array([1, 2])):
+        tree = DecisionTreeClassifier(max_depth=3, class_weight={labels[0]: 20, labels[1]: 1})
+        inside = make_pipeline(StandardScaler(), BaggingClassifier(tree, 3, random_state=0))
+        model = NoiseRobustClassifier(inside, random_state=0).fit(X, labels[codes])
+        found.append(model.predict(X_test) == labels[0])
+    np.testing.assert_array_equal(found[1:], found[:1] * 2)
 
 
 def test_parameters_of_fit_are_passed_on_with_their_rows(table):

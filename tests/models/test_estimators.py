@@ -209,6 +209,12 @@ def test_without_calibration_there_is_no_predict_proba(imbalanced, estimator):
     model.calibrate = True
     with pytest.raises(AttributeError, match="calibrate=True at fit"):
         model.predict_proba(X)
+    model.fit(X, y + X[:, 0].round().astype(int) % 2)  # calibrated, and fitted anew without
+    model.set_params(calibrate=False).fit(X, y)
+    assert not hasattr(model, "calibration_slope_")
+    model.calibrate = True
+    with pytest.raises(AttributeError, match="calibrate=True at fit"):
+        model.predict_proba(X)
 
 
 # -- awkward but valid data ----------------------------------------------------------

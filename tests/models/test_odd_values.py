@@ -6,6 +6,7 @@ import pytest
 from sklearn.base import clone
 
 from robell import (
+    NoiseRobustClassifier,
     NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
@@ -64,6 +65,16 @@ def test_weights_at_the_edge_give_finite_answers(rows, model, size):
 def test_labels_that_are_missing_are_refused(rows, model, y):
     refused(lambda: model().fit(rows[0], y), r"y has no label in row [12] \(")
     refused(lambda: flip_labels(y, 0.1), "y has no label in row")
+
+
+@each_model
+@pytest.mark.parametrize("kinds", [(1, "b"), (1, 2), (False, True), (1, 2.5)], ids=str)
+def test_labels_that_are_objects_but_no_texts_are_named(rows, model, kinds):
+    y = np.array(kinds, dtype=object)[rows[1]]
+    for fit in (model().fit, NoiseRobustClassifier(model()).fit):
+        refused(lambda f=fit: f(rows[0], y), "all texts, whole numbers or truth values; y holds")
+    if model is not NoiseRobustRVFLClassifier:
+        refused(lambda: model().partial_fit(*rows, classes=y), "all texts, whole numbers or truth")
 
 
 @pytest.mark.parametrize("name", ["C", "bias_scale", "n_hidden"])
@@ -137,7 +148,8 @@ def test_weights_given_as_texts_are_numbers_everywhere(rows):
 
 def test_complex_labels_are_refused_in_one_line(rows):
     X, y = rows
-    refused(lambda: RVFLClassifier().fit(X, y + 1j), "Complex data not supported")
+    for model in (RVFLClassifier(), NoiseRobustClassifier(RVFLClassifier())):
+        refused(lambda m=model: m.fit(X, y + 1j), "Complex data not supported")
     refused(lambda: flip_labels(y + 1j, 0.1), "Complex data not supported")
     refused(lambda: RVFLClassifier().partial_fit(X, (y + 1j).tolist(), [0, 1]), "Complex data")
     refused(lambda: RVFLGridSearchCV(RVFLClassifier(), {"C": [1.0]}).fit(X, y + 1j), "Complex data")
@@ -152,3 +164,19 @@ def test_a_search_of_systems_that_are_all_singular(rows):
     X = np.array([[2.0**63 + k, 1e30, k] for k in range(40)])
     search = RVFLGridSearchCV(RVFLClassifier(15, random_state=0), {"C": [0.1, 10.0]}, cv=2)
     assert np.isfinite(search.fit(X, rows[1]).cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "size"),
+    [
+        (RVFLClassifier(60, C=1e-250, random_state=0), 1e-100),
+        (RoBellRVFLClassifier(60, C=5e-324, random_state=0), 1.0),
+    ],
+    ids=["small C, small weights", "smallest C"],
+)
+def test_penalties_beyond_what_doubles_hold_are_refused(rows, model, size):
+    weight = np.full(40, size)
+    refused(lambda: model.fit(*rows, weight), "C times the weight of a row is too")
+    assert np.isfinite(
+        clone(model).set_params(C=1.0).fit(*rows, weight).predict_proba(rows[0])
+    ).all()

@@ -33,6 +33,7 @@ from streams import (
 import robell.models._partial_fit as streaming
 from robell import (
     ELMClassifier,
+    MultiViewRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
     RVFLRegressor,
@@ -389,6 +390,33 @@ def test_models_that_cannot_be_merged(many):
         with pytest.raises(ValueError, match=message) as error:
             model.merge(other)
         assert "\n" not in str(error.value)
+
+
+def test_streams_of_other_columns_cannot_be_merged(many):
+    X, y = many
+    table = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
+    turned = table[table.columns[::-1]]
+    here, there = (
+        RVFLClassifier(8, random_state=2).partial_fit(rows, y, classes=[0, 1])
+        for rows in (table, turned)
+    )
+    with pytest.raises(ValueError, match="same columns in the same order"):
+        here.merge(there)
+    unnamed = RVFLClassifier(8, random_state=2).partial_fit(X, y, classes=[0, 1])
+    expected = RVFLClassifier(8, random_state=2).fit(table, y, np.full(700, 2.0))
+    assert_same_model(here.merge(unnamed), expected, table)
+
+
+def test_views_of_many_columns_cannot_be_merged_with_others(rng):
+    X, y = rng.normal(size=(20, 1200)), np.arange(20) % 2
+    first = np.arange(1200) != 600
+    here, there = (
+        MultiViewRVFLClassifier(2, views=[mask, ~mask], random_state=0, calibrate=False)
+        for mask in (first, np.roll(first, 3))
+    )
+    here, there = (model.partial_fit(X, y, classes=[0, 1]) for model in (here, there))
+    with pytest.raises(ValueError, match="same parameters"):
+        here.merge(there)
 
 
 # -- what cannot be used -------------------------------------------------------------

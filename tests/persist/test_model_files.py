@@ -22,6 +22,7 @@ pytest.importorskip("skops")
 
 import robell
 from robell import (
+    ComplexRVFLClassifier,
     NoiseRobustClassifier,
     NoiseRobustRVFLClassifier,
     RVFLClassifier,
@@ -539,3 +540,31 @@ def test_a_model_is_known_by_what_its_file_holds_not_by_its_name(tmp_path, name)
     save_model(fitted, tmp_path / name)
     assert np.array_equal(load_model(tmp_path / name).predict(X), fitted.predict(X))
     assert model_info(tmp_path / name)["n_features"] == 2
+
+
+def test_numbers_given_as_a_list_come_back(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
+    chosen = NoiseRobustRVFLClassifier(5, random_state=0).fit(X, y)
+    chosen.thresholds_ = [0.2, 0.3, 0.5]
+    offsets = ThresholdClassifier(RVFLClassifier(5, random_state=0), slope=2.0, offsets=[0, 1, 2])
+    for model in (chosen, offsets.fit(X, y)):
+        save_model(model, tmp_path / "m.skops")
+        again = load_model(tmp_path / "m.skops")
+        np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_a_model_fitted_anew_is_saved_without_what_an_earlier_fit_left(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc")), np.arange(60) % 3
+    for model, later in (
+        (RVFLClassifier(5, random_state=0), {"calibrate": False}),
+        (ComplexRVFLClassifier(5, encoding="circular", random_state=0), {"encoding": "phase"}),
+        (ThresholdClassifier(RVFLClassifier(5, random_state=0)), {}),
+    ):
+        rows, labels = X.to_numpy()[:, :2], y % 2
+        model.fit(X, y).set_params(**later).fit(rows, labels)
+        save_model(model, tmp_path / "m.skops")
+        again = load_model(tmp_path / "m.skops")
+        assert vars(again).keys() == vars(clone(model).fit(rows, labels)).keys()
+        np.testing.assert_array_equal(again.predict(rows), model.predict(rows))

@@ -44,7 +44,7 @@ from robell.labels.issues import LEAST_TARGETS, check_targets
 from robell.labels.judge import judge_labels, judge_numbers
 from robell.labels.unseen import rows_of
 from robell.models._thresholds import ThresholdChoice
-from robell.models._validation import check_multiplicity, draw_seed
+from robell.models._validation import check_multiplicity, draw_seed, one_line_errors
 from robell.models.thresholded import ADDED, calibrated, class_scores, require_scores
 from robell.tables.encoder import TableEncoder
 from robell.tables.target import problem_of
@@ -67,7 +67,8 @@ class _NoiseRobust(MetaEstimatorMixin, BaseEstimator):
     def _started(self, X, y, sample_weight, fit_params):
         """Return y as a column, how often each row counts, and what the estimator's fit gets."""
         validate_data(self, X, skip_check_array=True)
-        y = column_or_1d(y, warn=True)
+        with one_line_errors(self, X):
+            y = column_or_1d(y, warn=True)
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
         return y, check_multiplicity(sample_weight, len(y)), fit_params
@@ -232,8 +233,9 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
         """
         y, multiplicity, params = self._started(X, y, sample_weight, fit_params)
         require_labels(y)
-        assert_all_finite(y, estimator_name=type(self).__name__, input_name="y")
-        check_classification_targets(y)
+        with one_line_errors(self, X):
+            assert_all_finite(y, estimator_name=type(self).__name__, input_name="y")
+            check_classification_targets(y)
         seed = draw_seed(self.random_state)
         columns = as_numbers(X, y, multiplicity)
         judgement = judge_labels(columns, y, sample_weight=sample_weight, random_state=seed)
@@ -548,10 +550,10 @@ def _require_rows_kept(pipeline):
 
 
 def _number_class_weight(model, classes):
-    """Name classes by their place, as the model will know them, in a dict of class weights."""
-    weights = getattr(model, "class_weight", None)
-    if isinstance(weights, dict):
-        numbered = {
-            k: weights[label] for k, label in enumerate(classes.tolist()) if label in weights
-        }
-        model.set_params(class_weight=numbered)
+    """Name classes by their place, as the model will know them, in all dicts of class weights."""
+    for name, weights in model.get_params().items():
+        if name.rpartition("__")[2] == "class_weight" and isinstance(weights, dict):
+            numbered = {
+                k: weights[label] for k, label in enumerate(classes.tolist()) if label in weights
+            }
+            model.set_params(**{name: numbered})

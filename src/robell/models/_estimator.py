@@ -73,7 +73,10 @@ from robell._core.ridge.solve import System, WithConstant, choose_C, require_fin
 from robell._core.ridge.twins import deal_out, find_twins
 from robell.models import _validation as gate
 
-OF_EARLIER_FIT = ("n_samples_seen_", "n_samples_fitted_", "device_", "dtype_", "engine_")
+OF_EARLIER_FIT = (
+    *("n_samples_seen_", "n_samples_fitted_", "device_", "dtype_", "engine_", "circular_"),
+    *("calibration_slope_", "calibration_offsets_", "interval_residuals_", "interval_weights_"),
+)
 PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
 
 
@@ -880,8 +883,6 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         return self.intervals
 
     def _use_left_out(self, prepared, total, scores):
-        for name in ("interval_residuals_", "interval_weights_"):
-            self.__dict__.pop(name, None)
         if self.intervals:
             self.interval_residuals_ = abs(prepared.T - scores)
             self.interval_weights_ = total

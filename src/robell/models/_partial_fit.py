@@ -6,6 +6,7 @@ several times are in :mod:`robell.scale.out_of_core`.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from copy import copy
 from dataclasses import dataclass, replace
@@ -363,6 +364,9 @@ class Streaming(FamilyMember):
             or self.n_features_in_ != other.n_features_in_
         ):
             raise ValueError("merge needs two models of the same parameters and features")
+        names = [m.feature_names_in_ for m in (self, other) if hasattr(m, "feature_names_in_")]
+        if len(names) == 2 and not np.array_equal(*names):
+            raise ValueError("merge needs two models of the same columns in the same order")
         if mine.seed != theirs.seed:
             raise ValueError(
                 "merge needs two models of the same random layer: give both the same int as "
@@ -658,4 +662,5 @@ def differ(a, b):
     try:
         return bool(a != b)
     except ValueError:
-        return repr(a) != repr(b)
+        with np.printoptions(threshold=sys.maxsize):  # whole
+            return repr(a) != repr(b)

@@ -178,7 +178,8 @@ def _require_sizes(part):
     for name in SIZES.keys() & vars(part).keys():
         value = vars(part)[name]
         letters = SIZES[name]
-        for k, one in enumerate(value if isinstance(value, list) else [value]):
+        in_layers = isinstance(value, list) and any(map(np.ndim, value))
+        for k, one in enumerate(value if in_layers else [value]):
             if one is None or (letters.endswith("?") and np.ndim(one) == 0):
                 continue
             for letter, size in zip(letters.rstrip("?"), np.shape(one), strict=True):

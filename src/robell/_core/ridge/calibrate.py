@@ -83,6 +83,11 @@ def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
         surprise = top + xp.log(total) - xp.einsum("ki,ki->i", targets, Z)
         prior = 0.5 * PRIOR.precision * (candidate[0] - PRIOR.log_slope) ** 2
         value = float(weight @ surprise) + float(prior)
+        if np.isnan(value):
+            raise ValueError(
+                "C times the weight of a row is too small or too large for rows to be left out: "
+                "choose a C nearer to 1, or calibrate=False"
+            )
         if value <= least:
             theta, least = candidate, value
             if n_steps == MAX_STEPS:
