@@ -25,6 +25,7 @@ from robell._core.labels.link import fit_full, fit_slope_to
 from robell._tools.optional import require
 from robell._tools.threads import calm_blas
 from robell.labels.unseen import numeric_columns
+from robell.models._validation import level_of_user
 from robell.models.noise_robust import LeftOutScores
 
 # Chosen on simulated annotators of choosing tables (benchmarks/annotators.py): more of either
@@ -224,7 +225,7 @@ def find_consensus(
             f"{several:.0%} of the rows have labels of two annotators or more: without X, who is "
             "right where cannot be told; the labels are given back nearly as they are",
             UserWarning,
-            stacklevel=2,
+            stacklevel=level_of_user(),
         )
     return consensus_of(read, random_state)
 

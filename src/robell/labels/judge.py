@@ -23,6 +23,7 @@ from robell._core.labels.noise import (
 )
 from robell._core.ridge.calibrate import half_widths
 from robell._tools.text import few
+from robell.models._validation import level_of_user
 from robell.models.noise_robust import LeftOutScores, NoiseRobustRVFLClassifier
 
 SMALLEST_PROBABILITY = 1e-8
@@ -189,7 +190,7 @@ def _warn_of_odd(P, labels, classes):
             "the training set of the model? Probabilities must come from models that have not "
             "seen the row, such as those of cross_val_predict",
             UserWarning,
-            stacklevel=4,
+            stacklevel=level_of_user(),
         )
     table = np.zeros((len(classes), len(classes)))
     np.add.at(table, (labels, P.argmax(axis=1)), 1.0)
@@ -204,7 +205,7 @@ def _warn_of_odd(P, labels, classes):
             f"in {reordered:.1%} were the columns of pred_proba in the order {few(likely)}; "
             f"they are taken in the order {few(taken)}: say otherwise with classes=",
             UserWarning,
-            stacklevel=4,
+            stacklevel=level_of_user(),
         )
 
 
