@@ -268,6 +268,6 @@ COIN = np.random.default_rng(1).integers(0, 2, 200)
 )
 def test_warnings_name_the_line_that_called(cause):
     """Not a line of ours, of scikit-learn's or of joblib's, where a filter would hide the next."""
-    with pytest.warns(UserWarning) as seen:
+    with pytest.warns(UserWarning, match=r"\w") as seen:
         cause()
     assert {warning.filename for warning in seen} == {__file__}
