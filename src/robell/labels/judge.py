@@ -124,7 +124,13 @@ def judge_probabilities(y, pred_proba, classes=None, *, from_outside=True):
 def recalibrated(P, labels):
     """Return P(z | s) from probabilities of any classifier, and N_zy by which labels go wrong."""
     weight = np.ones(len(labels))
-    N = noise_matrix(P, labels, weight, common_rate(P, labels, weight))
+    # A model may know classes that no row is labelled as: labels do not go wrong towards these.
+    carried, codes = np.unique(labels, return_inverse=True)
+    own = P[:, carried]
+    rate = common_rate(own, codes, weight)
+    N = (1.0 - rate) * np.eye(P.shape[1])
+    N[:, carried] += rate / len(carried)
+    N[np.ix_(carried, carried)] = noise_matrix(own, codes, weight, rate)
     scores = np.log(np.maximum(P, SMALLEST_PROBABILITY))
     return fit_recalibration(scores, labels, N).probability(scores), N
 
