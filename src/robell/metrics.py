@@ -340,7 +340,8 @@ def corrected_scores(
         raise ValueError(f"n_draws must be at least 1; got {n_draws}")
     rng, n, K = check_random_state(random_state), len(given), len(classes)
     counts = np.bincount(pred * K + given, minlength=K * K)
-    drawn_C = rng.multinomial(n, counts / n, size=n_draws).reshape(n_draws, K, K) / n
+    # One row more, spread evenly: an error that was not seen may still occur.
+    drawn_C = rng.dirichlet(counts + 1.0 / K**2, size=n_draws).reshape(n_draws, K, K)
     drawn_N = _draw_noise(N, n_reviewed, n_draws, rng)
     accuracy, recall = accuracy_and_recalls(true_shares(counts.reshape(K, K) / n, N))
     drawn_accuracy, drawn_recall = accuracy_and_recalls(true_shares(drawn_C, drawn_N))
@@ -348,23 +349,24 @@ def corrected_scores(
     area = area_interval = None
     if y_score is not None:
         area, drawn = _areas(y_score, given, N, drawn_N, drawn_C.sum(axis=1)[:, 1], K, rng)
-        area_interval = _interval(drawn, tails)
+        area_interval = _interval(area, drawn, tails)
     return CorrectedScores(
         float(accuracy),
-        _interval(drawn_accuracy, tails),
+        _interval(accuracy, drawn_accuracy, tails),
         float(recall.mean()),
-        _interval(drawn_recall.mean(axis=-1), tails),
+        _interval(recall.mean(), drawn_recall.mean(axis=-1), tails),
         recall,
-        np.quantile(drawn_recall, tails, axis=0).T,
+        np.array([_interval(*one, tails) for one in zip(recall, drawn_recall.T, strict=True)]),
         area,
         area_interval,
         classes,
     )
 
 
-def _interval(drawn, tails):
+def _interval(estimate, drawn, tails):
+    """Return the interval that draws say, with the estimate in it."""
     low, high = np.quantile(drawn, tails)
-    return float(low), float(high)
+    return float(min(low, estimate)), float(max(high, estimate))
 
 
 def _areas(y_score, given, N, drawn_N, drawn_share, n_classes, rng):

@@ -138,3 +138,13 @@ def test_two_columns_that_have_changed_places_are_noticed():
     find_label_issues(y=labels, pred_proba=P)  # in order: no word
     with pytest.warns(UserWarning, match=r"in the order a, c, b, d; .* say otherwise with classes"):
         find_label_issues(y=labels, pred_proba=P[:, [0, 2, 1, 3]])
+
+
+def test_a_class_that_no_row_is_labelled_as_hides_no_wrong_label(noisy_cancer):
+    """A model may know more classes than these rows are labelled as."""
+    _, noisy, flipped, P = noisy_cancer
+    more = np.column_stack([0.999 * P, np.full(len(P), 0.001)])
+    issues = find_label_issues(y=noisy, pred_proba=more, classes=[0, 1, 2])
+    known = find_label_issues(y=noisy, pred_proba=P)
+    assert flipped[issues.index].sum() >= 0.9 * flipped[known.index].sum()
+    assert abs(len(issues) - len(known)) <= 0.1 * len(known)

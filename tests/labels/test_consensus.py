@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.datasets import load_iris, load_wine
 
@@ -158,3 +159,32 @@ def test_few_kinds_of_rows_do_not_turn_the_consensus_round():
     votes = np.where(rng.random((400, 3)) < 0.2, 1 - kind[:, None], kind[:, None])
     found = find_consensus(votes, X=kind[:, None].astype(float), random_state=0)
     assert (np.asarray(found.label) == kind).mean() > 0.98
+
+
+@pytest.mark.parametrize("n", [1, 12])
+def test_a_column_that_says_nothing_changes_nothing(n):
+    """Of few rows one class must not take all others: chance was taken for knowledge."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 2, n)
+        labels = np.where(rng.random((n, 3)) < 0.75, truth[:, None], 1 - truth[:, None])
+        if len(np.unique(labels)) == 2:
+            without = find_consensus(labels).probability
+            found = find_consensus(labels, np.ones((n, 1)), random_state=0).probability
+            np.testing.assert_allclose(found, without, atol=0.02)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, ""])
+@pytest.mark.parametrize("what", ["row", "annotator"])
+def test_a_label_of_no_row_or_annotator_is_named(what, missing):
+    """It would be one more row, or one annotator of all who are not known."""
+    given = {"row": np.repeat(np.arange(4), 2), "annotator": np.tile(["ann", "bob"], 4)}
+    given[what] = given[what].astype(object)
+    given[what][3] = missing
+    with pytest.raises(ValueError, match=f"label 3 has no {what}: leave such labels out"):
+        find_consensus(list("aabbabab"), **given)
+
+
+def test_an_arrow_table_names_its_annotators():
+    frame = pd.DataFrame({"ann": ["a", "b", "a"], "bob": ["a", "b", "b"]})
+    assert find_consensus(pa.table(frame)).annotator.tolist() == ["ann", "bob"]

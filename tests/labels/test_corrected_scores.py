@@ -84,6 +84,20 @@ def test_intervals_hold_the_true_value_as_often_as_promised(N):
     assert (np.abs(hits / repeats - coverage) < 4 * np.sqrt(0.09 / repeats)).all(), hits / repeats
 
 
+def test_intervals_of_few_rows_allow_for_errors_that_were_not_seen():
+    """Recalls of .98 among 20 rows a class: two samples in three have no error of a class."""
+    rng, hits, repeats = np.random.default_rng(5), np.zeros(3), 200
+    for _ in range(repeats):
+        z = rng.integers(0, 3, 60)
+        pred = np.where(rng.random(60) < 0.98, z, (z + rng.integers(1, 3, 60)) % 3)
+        found = corrected_scores(z, pred, np.eye(3), labels=range(3), n_draws=200)
+        low, high = found.recall_interval.T
+        assert (low <= found.recall).all()
+        assert (found.recall <= high).all()
+        hits += (low <= 0.98) & (high >= 0.98)
+    assert (hits / repeats > 0.9).all(), hits / repeats  # a third, where no error was allowed for
+
+
 def test_intervals_of_the_area_hold_as_often_as_promised():
     rng = np.random.default_rng(3)
     hits, repeats = 0, 300

@@ -8,10 +8,20 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import average_precision_score
+from sklearn.model_selection import cross_val_score
 
-from robell import LabelIssues, NoiseRobustRVFLClassifier, find_label_issues
+from robell import (
+    LabelIssues,
+    NoiseRobustClassifier,
+    NoiseRobustRegressor,
+    NoiseRobustRVFLClassifier,
+    RVFLRegressor,
+    find_consensus,
+    find_label_issues,
+    find_target_issues,
+)
 from robell.labels.issues import SHOWN
 from robell.noise import flip_uniformly
 
@@ -237,3 +247,27 @@ def test_columns_without_names_are_taken_by_place():
     P[0] = 0.1, 0.8, 0.1
     said = find_label_issues(y=y, pred_proba=pd.DataFrame(P), classes=[2, 1, 0])
     assert said.index.tolist() == [0]
+
+
+NOISE = np.random.default_rng(0).normal(size=(200, 5))
+COIN = np.random.default_rng(1).integers(0, 2, 200)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        lambda: find_label_issues(NOISE, COIN, random_state=0),
+        lambda: find_label_issues(y=COIN, pred_proba=np.eye(2)[COIN]),
+        lambda: find_target_issues(y=NOISE[:, 0], predictions=NOISE[:, 0]),
+        lambda: find_consensus(["a", "b", "a"], row=[0, 1, 2], annotator=[0, 1, 0]),
+        lambda: NoiseRobustClassifier(LogisticRegression(), random_state=0).fit(NOISE, COIN),
+        lambda: NoiseRobustRegressor(LinearRegression()).fit(NOISE[:9], NOISE[:9, 0]),
+        lambda: RVFLRegressor(3).fit(NOISE, NOISE[:, :1]),
+        lambda: cross_val_score(RVFLRegressor(3), NOISE, NOISE[:, :1], cv=2),
+    ],
+)
+def test_warnings_name_the_line_that_called(cause):
+    """Not a line of ours, of scikit-learn's or of joblib's, where a filter would hide the next."""
+    with pytest.warns(UserWarning, match=r"\w") as seen:
+        cause()
+    assert {warning.filename for warning in seen} == {__file__}

@@ -25,6 +25,7 @@ from robell._core.labels.link import fit_full, fit_slope_to
 from robell._tools.optional import require
 from robell._tools.threads import calm_blas
 from robell.labels.unseen import numeric_columns
+from robell.models._validation import level_of_user
 from robell.models.noise_robust import LeftOutScores
 
 # Chosen on simulated annotators of choosing tables (benchmarks/annotators.py): more of either
@@ -224,7 +225,7 @@ def find_consensus(
             f"{several:.0%} of the rows have labels of two annotators or more: without X, who is "
             "right where cannot be told; the labels are given back nearly as they are",
             UserWarning,
-            stacklevel=2,
+            stacklevel=level_of_user(),
         )
     return consensus_of(read, random_state)
 
@@ -274,6 +275,12 @@ def _with_classifier(votes, X, weight, random_state):
 
 def fit_link_to(scores, log_likelihood, weight):
     """Return the link from scores to classes, under the likelihood of all labels of each row."""
+    # One row more of each class, of mean scores, as in the class shares of Dawid and Skene's model:
+    # of a few rows one class would otherwise take all others.
+    one_each = np.eye(scores.shape[1])
+    scores = np.vstack([scores, np.tile(weight @ scores / weight.sum(), (len(one_each), 1))])
+    weight = np.append(weight, np.ones(len(one_each)))
+    log_likelihood = np.vstack([log_likelihood, np.log(one_each + 1e-300)])
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)).T
     link = fit_slope_to(scores, likelihood, weight)
     if scores.shape[1] == 2:
@@ -320,9 +327,9 @@ def read_votes(labels, X, row, annotator):
 
 def _from_table(labels):
     """Return places of rows and annotators, and the labels, of a table with a column for each."""
-    columns = getattr(labels, "columns", None)
     if hasattr(labels, "to_pandas"):
         labels = labels.to_pandas()
+    columns = getattr(labels, "columns", None)
     table = np.asarray(labels, dtype=object)
     if table.ndim != 2:
         raise ValueError(
@@ -349,6 +356,10 @@ def _from_list(labels, row, annotator, X):
     given, keys, names = given[present], keys[present], names[present]
     if not len(given):
         raise ValueError("labels are all missing")
+    for what, part in (("row", keys), ("annotator", names)):
+        if (gone := _missing(part)).any():
+            place = np.flatnonzero(present)[gone.argmax()]
+            raise ValueError(f"label {place} has no {what}: leave such labels out")
     annotators, who = np.unique(names, return_inverse=True)
     if X is None:
         rows, place = np.unique(keys, return_inverse=True)

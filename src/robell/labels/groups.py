@@ -38,7 +38,8 @@ class GroupNoise:
     noise_rate : ndarray of float
         Estimated share of wrong labels. Groups of few rows are shrunk to the whole.
     low, high : ndarray of float
-        Interval that holds the share with a probability of 90 %.
+        Interval that holds the share with a probability of 90 %, if the share estimated for the
+        whole table is right.
     p_value : ndarray of float
         Of no difference from the other groups, corrected for the number of groups (Holm).
     differs : ndarray of bool

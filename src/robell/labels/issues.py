@@ -23,7 +23,7 @@ from robell.labels.judge import (
     judge_probabilities,
 )
 from robell.labels.unseen import fitted_on_folds
-from robell.models._validation import check_multiplicity, one_line_errors
+from robell.models._validation import check_multiplicity, level_of_user, one_line_errors
 from robell.tables.target import problem_of, written
 
 SHOWN = 10  # rows of a printed list
@@ -525,7 +525,7 @@ def _warn_of_odd(y, predicted, from_outside):
             f"y holds {len(values)} different whole numbers: if they are codes of classes, use "
             "find_label_issues",
             UserWarning,
-            stacklevel=3,
+            stacklevel=level_of_user(),
         )
     spread = np.ptp(np.percentile(y, [10, 90])) or np.ptp(y)
     if from_outside and np.median(np.abs(y - predicted)) < TOO_GOOD * spread:
@@ -534,5 +534,5 @@ def _warn_of_odd(y, predicted, from_outside):
             "of the model? Predictions must come from models that have not seen the row, such as "
             "those of cross_val_predict",
             UserWarning,
-            stacklevel=3,
+            stacklevel=level_of_user(),
         )

@@ -23,6 +23,7 @@ from robell._core.labels.noise import (
 )
 from robell._core.ridge.calibrate import half_widths
 from robell._tools.text import few
+from robell.models._validation import level_of_user
 from robell.models.noise_robust import LeftOutScores, NoiseRobustRVFLClassifier
 
 SMALLEST_PROBABILITY = 1e-8
@@ -123,7 +124,13 @@ def judge_probabilities(y, pred_proba, classes=None, *, from_outside=True):
 def recalibrated(P, labels):
     """Return P(z | s) from probabilities of any classifier, and N_zy by which labels go wrong."""
     weight = np.ones(len(labels))
-    N = noise_matrix(P, labels, weight, common_rate(P, labels, weight))
+    # A model may know classes that no row is labelled as: labels do not go wrong towards these.
+    carried, codes = np.unique(labels, return_inverse=True)
+    own = P[:, carried]
+    rate = common_rate(own, codes, weight)
+    N = (1.0 - rate) * np.eye(P.shape[1])
+    N[:, carried] += rate / len(carried)
+    N[np.ix_(carried, carried)] = noise_matrix(own, codes, weight, rate)
     scores = np.log(np.maximum(P, SMALLEST_PROBABILITY))
     return fit_recalibration(scores, labels, N).probability(scores), N
 
@@ -189,7 +196,7 @@ def _warn_of_odd(P, labels, classes):
             "the training set of the model? Probabilities must come from models that have not "
             "seen the row, such as those of cross_val_predict",
             UserWarning,
-            stacklevel=4,
+            stacklevel=level_of_user(),
         )
     table = np.zeros((len(classes), len(classes)))
     np.add.at(table, (labels, P.argmax(axis=1)), 1.0)
@@ -204,7 +211,7 @@ def _warn_of_odd(P, labels, classes):
             f"in {reordered:.1%} were the columns of pred_proba in the order {few(likely)}; "
             f"they are taken in the order {few(taken)}: say otherwise with classes=",
             UserWarning,
-            stacklevel=4,
+            stacklevel=level_of_user(),
         )
 
 

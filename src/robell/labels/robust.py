@@ -44,7 +44,12 @@ from robell.labels.issues import LEAST_TARGETS, check_targets
 from robell.labels.judge import judge_labels, judge_numbers
 from robell.labels.unseen import rows_of
 from robell.models._thresholds import ThresholdChoice
-from robell.models._validation import check_multiplicity, draw_seed, one_line_errors
+from robell.models._validation import (
+    check_multiplicity,
+    draw_seed,
+    level_of_user,
+    one_line_errors,
+)
 from robell.models.thresholded import ADDED, calibrated, class_scores, require_scores
 from robell.tables.encoder import TableEncoder
 from robell.tables.target import problem_of
@@ -417,7 +422,8 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
         self.targets_, self.sample_quality_ = y.copy(), np.asarray(multiplicity > 0, np.float64)
         self.n_suspects_, self.noise_rate_ = 0, 0.0
         if problem := problem_of(y, multiplicity, LEAST_TARGETS):
-            warnings.warn(f"y {problem}; it is fitted to as it is", UserWarning, stacklevel=2)
+            message = f"y {problem}; it is fitted to as it is"
+            warnings.warn(message, UserWarning, stacklevel=level_of_user())
         else:
             rows = columns[present], y[present], multiplicity[present]
             judgement = calm_blas(judge_numbers)(*rows, self.random_state)

@@ -106,7 +106,7 @@ def take_part(model, X, y, classes, sample_weight):
             warnings.warn(
                 "partial_fit starts anew: the rows given to fit earlier are not part of it",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=gate.level_of_user(),
             )
         for name in OF_EARLIER_FIT:
             model.__dict__.pop(name, None)
@@ -194,7 +194,7 @@ def solve_seen(model, state):
             f"{column}), and the rows that could refine their solution are gone: scale the "
             "columns, or choose a smaller C or fewer nodes",
             LinAlgWarning,
-            stacklevel=4,
+            stacklevel=gate.level_of_user(),
         )
     model._set_solution(state, found)
 
@@ -238,7 +238,7 @@ def tell_of_drift(model):
             f"the stream has drifted: {message}; memberships of new rows are those of the "
             "past (see drift_), so consider starting anew",
             DriftWarning,
-            stacklevel=3,
+            stacklevel=gate.level_of_user(),
         )
 
 

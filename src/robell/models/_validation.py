@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval
 from robell._core.array import is_no_value, is_tensor, to_host
 
 WHOLE_NUMBERS = ("int8", "int16", "int32", "int64", "uint8")  # of tensors
-OWN_CALLERS = ("robell", "sklearn")  # sklearn wraps fit
+OWN_CALLERS = ("robell", "sklearn", "contextlib", "joblib")  # the others call ours
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
 ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
 JOBS = [  # what n_jobs may be
@@ -63,7 +63,7 @@ def as_columns(y):
             "a column of targets was given where one dimension is expected: y is taken as "
             "y.ravel(), and predictions have one dimension",
             DataConversionWarning,
-            stacklevel=6,
+            stacklevel=level_of_user(),
         )
     return y.reshape(len(y), -1)
 

@@ -53,7 +53,7 @@ from robell.models._estimator import (
     require_finite_scores,
 )
 from robell.models._thresholds import ThresholdChoice
-from robell.models._validation import JOBS, TrainingRows, draw_seed
+from robell.models._validation import JOBS, TrainingRows, draw_seed, level_of_user
 
 # From this rate of wrong labels on targets are cleaned in full and the linear member counts in
 # full, below it in proportion: where hardly any label is wrong, most rows that look wrong are
@@ -326,7 +326,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
                 "little, or too many labels are wrong (by estimate "
                 f"{self.noise_rate_:.0%})",
                 NoSignalWarning,
-                stacklevel=4,
+                stacklevel=level_of_user(),
             )
         return self
 

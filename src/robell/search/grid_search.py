@@ -28,7 +28,7 @@ from robell._tools.pipelines import last_step
 from robell._tools.progress import Progress
 from robell._tools.threads import limit_threads
 from robell.models._estimator import BaseRVFLRegressor
-from robell.models._validation import one_line_errors
+from robell.models._validation import level_of_user, one_line_errors
 from robell.search import private
 from robell.search.fold import FoldTask, run_fold
 from robell.search.groups import NotShared, Unshared, group_candidates
@@ -167,7 +167,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             raise ValueError(f"device={self.device!r} takes n_jobs=1; got {self.n_jobs}")
         if changed := private.first_changed():  # the whole search is scikit-learn's
             reason = f"scikit-learn {sklearn_version} has no {changed} as this search knows it"
-            warnings.warn(f"RVFLGridSearchCV fits candidates one by one: {reason}", stacklevel=3)
+            _tell_of_one_by_one(reason)
             super().fit(X, y, **params)
             self.n_shared_ = 0
             self.not_shared_ = {reason: len(self.cv_results_["params"]) * self.n_splits_}
@@ -217,8 +217,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             if some.surprising:
                 surprises.add(some.reason)
         if surprises:
-            reasons = "; ".join(sorted(surprises))
-            warnings.warn(f"RVFLGridSearchCV fits candidates one by one: {reasons}", stacklevel=3)
+            _tell_of_one_by_one("; ".join(sorted(surprises)))
         given = base, X, y, plan, fit_params, routed.scorer.score, self.return_train_score
         task = FoldTask(*given, device, splits, {}, {})
         # The shared work, and single fits of what is left.
@@ -340,6 +339,12 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 records.append(record)
                 progress.advance()
         return records
+
+
+def _tell_of_one_by_one(reason):
+    """Warn that candidates share nothing, and why."""
+    message = f"RVFLGridSearchCV fits candidates one by one: {reason}"
+    warnings.warn(message, stacklevel=level_of_user())
 
 
 def _all_candidates(param_grid):

@@ -108,6 +108,15 @@ def test_rows_drawn_are_those_asked_for(seed, n, n_rows, evenness):
         assert len(np.unique(doubt[stratum == h] > 0.5)) == 1
 
 
+@pytest.mark.parametrize("n_rows", [20, 35, 60])
+def test_few_rows_are_not_spread_over_many_strata(rng, n_rows):
+    """Of two or three rows each, 95 % intervals held 90 % of the totals."""
+    doubt = rng.beta(0.3, 5.0, 1000)
+    counts = cut_strata(doubt, np.zeros(1000, bool), n_rows, 0.1)[1]
+    assert counts.sum() == n_rows
+    assert counts.min() >= 9
+
+
 def test_every_row_of_a_stratum_is_drawn_equally_often():
     stratum, block = np.repeat([0, 1], [20, 30]), np.arange(50) % 3
     times, rng = np.zeros(50), np.random.default_rng(0)

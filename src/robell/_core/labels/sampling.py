@@ -42,7 +42,9 @@ CONFIDENCE = 0.95
 GRID = 1024  # places of T
 LAST = 1.0 - 1e-7  # of v in [0, 1), λ = ± v / (1 - v)
 A_BIT = 0.01  # of a row, by which searches may be off
-N_STRATA = 8  # with equal sums of s; each may be cut once more, by the list
+# With equal sums of s; each may be cut once more, by the list. Of fewer rows the spread within a
+# stratum is not known: with two rows each 95 % intervals held 90 %, with ten 94 to 95 %.
+N_STRATA, ROWS_A_STRATUM = 8, 10
 PRIOR_WRONG = 1.5  # κ
 LEAST_CHECKED = 3  # rows of a stratum, if it has as many
 
@@ -119,8 +121,9 @@ def cut_strata(
     s = np.sqrt(p * (1.0 - p))
     s = (1.0 - evenness) * s + evenness * s.mean()
     order = np.argsort(doubt, kind="stable")
+    n_parts = int(np.clip(n_rows // ROWS_A_STRATUM, 1, N_STRATA))
     part = np.empty(len(doubt), int)
-    part[order] = np.minimum(N_STRATA * np.cumsum(s[order]) / s.sum() - 1e-9, N_STRATA - 1)
+    part[order] = np.minimum(n_parts * np.cumsum(s[order]) / s.sum() - 1e-9, n_parts - 1)
     _, stratum = np.unique(2 * part + listed, return_inverse=True)
     sizes = np.bincount(stratum)
     return stratum, _share_out(sizes, np.bincount(stratum, s).astype(float), n_rows)

@@ -158,7 +158,8 @@ def groups_section(result):
     chosen = chosen[np.argsort(-groups.noise_rate[chosen], kind="stable")]
     svg = group_rates(groups, chosen, result.noise_rate)
     caption = (
-        "Dots: estimated share of wrong labels. Lines: where it lies with a probability of 90 %. "
+        "Dots: estimated share of wrong labels. Lines: where it lies with a probability of 90 %, "
+        "if the share of the whole table is right. "
         f"Dashed: the whole table, {percent(result.noise_rate)}. Filled dots differ from the other "
         "groups by more than chance."
     )
