@@ -163,7 +163,8 @@ def cell_of(value: Any) -> tuple[str | None, str | None]:
         return "number", repr(value.total_seconds())
     if isinstance(value, datetime.time):
         return "cell", value.isoformat()
-    return "other", str(value)[: 4 * NAME]
+    # One thing, such as a period or an interval, is its text, as in a file; a list is none.
+    return "other" if hasattr(value, "__iter__") else "cell", str(value)[: 4 * NAME]
 
 
 def arrow_column(name: str, array: Any) -> Column:
