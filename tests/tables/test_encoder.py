@@ -297,13 +297,16 @@ def test_a_file_of_a_frame_with_declared_numbers_intervals_or_periods_is_read_as
     frame = pd.DataFrame(
         {
             "grade": grade.astype("category"),
+            "since": pd.Series(pd.to_datetime(["2024-01-31", "2024-02-29"] * 30)).astype(
+                "category"
+            ),
             "band": pd.cut(number, 3),
             "month": pd.period_range("2024-01", periods=3, freq="M").repeat(20),
             "day": pd.period_range("2024-01-01", periods=60, freq="D"),
         }
     )
     encoder = TableEncoder().fit(frame)
-    assert [note.kind for note in encoder.notes_] == ["category"] * 3 + ["date"]
+    assert [note.kind for note in encoder.notes_] == ["category"] * 4 + ["date"]
     frame.to_csv(tmp_path / "t.csv", index=False)
     table = read_table(tmp_path / "t.csv")
     np.testing.assert_array_equal(
