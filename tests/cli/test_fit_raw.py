@@ -1,6 +1,7 @@
 """``robell fit`` and ``robell predict`` on raw tables, as a person would use them."""
 
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -235,3 +236,24 @@ def test_numbers_of_raw_tables_are_predicted_as_numbers(capsys, here, n_targets)
         ("--proba", "robell: the model has no probabilities: it predicts numbers\n"),
     ):
         assert run(capsys, *predict, option) == (1, "", message)
+
+
+def test_the_audit_that_a_fit_names_judges_the_same_labels(capsys, here):
+    """It read the file in another encoding, or judged by columns that the fit had left out."""
+    rng = np.random.default_rng(0)
+    late = rng.random(200) < 0.4
+    rows = pd.DataFrame({"days late": rng.normal(late, 0.8).round(2), "refund": 9.5 * late})
+    rows["refund"] += rng.normal(size=200).round(2)
+    rows["état"] = np.where(late ^ (rng.random(200) < 0.06), "fâché", "content")
+    rows.to_csv("t.csv", index=False, encoding="latin-1", sep="\t")
+    how = ["--encoding", "latin-1", "--delimiter", "tab", "--ignore", "refund", "--seed", "3"]
+    fit = ["fit", "t.csv", "--target", "état", "--out", "m.skops", "--no-report"]
+    assert main([*fit, *how]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if "look closer" in line)
+    count, command = line.partition(" ")[0], shlex.split(line.partition("look closer: ")[2])
+    assert command[:2] == ["robell", "audit"]
+    assert main([*command[1:], "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["suspects"] == int(count) > 0
+    rows.to_csv("u.csv", index=False, encoding="latin-1", sep="\t")
+    assert main(["fit", "u.csv", *fit[1:], *how, "--force"]) == 0
+    assert "look closer, one file at a time\n" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import shlex
 import time
 from html import unescape
 from urllib.parse import unquote
@@ -14,6 +15,7 @@ import pytest
 from browser import Browser, find_chromium
 
 from robell._tools.text import looks_like_formula
+from robell.cli import main
 from robell.labels.audit import audit
 from robell.labels.audit.cards import unpacked
 from robell.labels.audit.classes import project, told_apart
@@ -292,6 +294,32 @@ def test_every_suspect_has_a_card_and_the_first_a_line(plain):
     section = page[page.index('id="suspects"') : page.index('id="noise"')]
     lines = [int(line) for line in re.findall(r'<tr><th scope="row"[^>]*>(\d+)<', section)]
     assert lines == plain.line[shown][:25].tolist()
+
+
+@pytest.mark.parametrize(
+    "name", ["my plants.csv.gz", "plants.parquet", "plants.xlsx", "plants.txt"]
+)
+def test_the_page_names_the_command_that_applies_what_it_saves(tmp_path, capsys, monkeypatch, name):
+    """A blank in the name, Parquet, workbooks and other encodings made it one that fails."""
+    rows = pd.DataFrame({"height": [k % 7 + 9 * (k % 2) for k in range(80)]})
+    rows["plant"] = np.where((rows.index % 2 == 1) ^ (rows.index == 41), "fougère", "moss")
+    path = tmp_path / name
+    if path.suffix == ".parquet":
+        rows.to_parquet(path)
+    elif path.suffix == ".xlsx":
+        rows.to_excel(path, index=False)
+    else:
+        rows.to_csv(path, index=False, encoding="latin-1")
+    is_text = path.suffix in (".gz", ".txt")
+    result = audit(path, "plant", encoding="latin-1" if is_text else "utf-8", out=tmp_path)
+    cards = unpacked(re.search('review-data">([^<]*)<', result.html.read_text())[1])
+    robell, *command = shlex.split(cards["apply"])
+    saved = path.with_name(command[2])
+    assert (robell, saved.name[-14:]) == ("robell", "-decisions.csv")
+    result.to_frame().assign(decision="keep").to_csv(saved, index=False)
+    monkeypatch.chdir(tmp_path)
+    assert main(command) == 0
+    assert "80 kept" in capsys.readouterr().out
 
 
 def test_the_map_is_left_out_where_it_is_a_blob(plain, random_labels, rng):

@@ -1,6 +1,8 @@
 """Excel workbooks: audited, reviewed in a workbook, corrected; also fitted and predicted."""
 
+import re
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -94,3 +96,40 @@ def test_without_openpyxl_one_line_names_the_extra(tmp_path, monkeypatch, capsys
     path.write_bytes(b"PK\x03\x04" + b"x" * 99)
     assert main(["audit", str(path), "--target", "y", "--out", str(tmp_path)]) == 1
     assert 'pip install "robell[excel]"' in capsys.readouterr().err
+
+
+def test_a_corrected_sheet_holds_the_values_of_its_formulas(tmp_path):
+    """They were lost, so that a review did not know its own result; dropped rows moved others."""
+    openpyxl, path = pytest.importorskip("openpyxl"), tmp_path / "t.xlsx"
+    made, amounts = openpyxl.Workbook(), [k % 7 + 9 * (k % 2) for k in range(120)]
+    made.active.append(["amount", "twice", "y"])
+    for k, amount in enumerate(amounts):
+        made.active.append([amount, f"=A{k + 2}*2", "yes" if (k % 2) ^ (k in (20, 41)) else "no"])
+    made.create_sheet("other").append(["=1+1"])
+    made.save(path)
+    name = "xl/worksheets/sheet1.xml"
+    with zipfile.ZipFile(path) as file:
+        parts = {one: file.read(one) for one in file.namelist()}
+    for k, amount in enumerate(amounts):  # as Excel saves it, with the values calculated last
+        cell = f"<f>A{k + 2}*2</f><v".encode()
+        parts[name] = re.sub(
+            re.escape(cell) + rb" ?/>|" + re.escape(cell) + rb"></v>",
+            cell + f">{2 * amount}</v>".encode(),
+            parts[name],
+        )
+    with zipfile.ZipFile(path, "w") as file:
+        for one, content in parts.items():
+            file.writestr(one, content)
+    review = audit(path, "y").to_frame()
+    review.loc[review["row"] == 21, ["suggested", "decision"]] = "no", "change"
+    review.loc[review["row"] == 42, "decision"] = "drop"
+    review.to_csv(tmp_path / "r.csv", index=False)
+    done = apply_review(path, tmp_path / "r.csv", tmp_path / "clean.xlsx")
+    clean = openpyxl.load_workbook(done.out)
+    rows = list(clean.worksheets[0].values)[1:]
+    right = ["yes" if k % 2 else "no" for k in range(120)]
+    expected = list(zip(amounts, [2 * one for one in amounts], right, strict=True))
+    assert rows == expected[:41] + expected[42:]
+    assert clean["other"]["A1"].value == "=1+1"
+    assert apply_review(done.out, tmp_path / "r.csv", tmp_path / "again.xlsx").was_applied
+    assert audit(done.out, "y", reviewed=done.log).reviewed.sum() == 1

@@ -432,3 +432,48 @@ def test_the_log_of_a_second_review_knows_the_first_and_how_labels_were_before_i
     again = apply_review(twice.out, second, tmp_path / "again.csv")
     assert again.was_applied
     assert decisions_of(again.log) == expected
+
+
+def equal_rows(path):
+    """Write forty rows of one kind, labelled no and yes in turn, and forty of another."""
+    cells = [["1", "red"], ["2", "blue"]]
+    rows = [[*cells[k >= 40], ("no", "yes")[k % 2]] for k in range(80)]
+    return write_rows(path, rows)
+
+
+def test_a_decision_about_one_of_equal_rows_says_nothing_of_the_others(tmp_path):
+    """Two labels changed and one kept were 41 labels reviewed, 39 of them corrected."""
+    table = equal_rows(tmp_path / "t.csv")
+    decisions = {5: "change", 7: "drop", 9: "change", 13: "keep"}
+    done = apply_review(
+        table, write_review(tmp_path / "r.csv", table, decisions), tmp_path / "c.csv"
+    )
+    for judge in (audit, fit_table):
+        again = judge(done.out, "label", reviewed=done.log)
+        review = getattr(again, "evidence", getattr(again, "training", None)).reviewed
+        assert np.flatnonzero(review.settled).tolist() == [4, 7, 11]  # one row before was dropped
+        assert np.flatnonzero(review.corrected).tolist() == [4, 7]
+    unchanged = audit(table, "label", reviewed=tmp_path / "r.csv")  # not applied
+    assert unchanged.row[unchanged.reviewed].tolist() == [13]
+    assert unchanged.n_corrected == 0
+    # In another order nobody can tell which of the equal rows it was, and how many still.
+    rows = [line.split(",") for line in done.out.read_text().split()[1:]]
+    turned = write_rows(tmp_path / "turned.csv", rows[::-1])
+    again = audit(turned, "label", reviewed=done.log)
+    assert (again.reviewed.sum(), again.n_corrected) == (3, 2)
+
+
+def test_the_log_of_a_second_review_tells_equal_rows_apart(tmp_path):
+    table = equal_rows(tmp_path / "t.csv")
+    first = write_review(tmp_path / "r1.csv", table, {1: "drop", 3: "change", 5: "keep", 7: "keep"})
+    once = apply_review(table, first, tmp_path / "once.csv")
+    second = write_review(tmp_path / "r2.csv", once.out, {3: "change", 9: "drop", 11: "change"})
+    twice = apply_review(once.out, second, tmp_path / "twice.csv")
+    assert decisions_of(twice.log) == {
+        "2": ("no", "change", "yes"),
+        "3": ("yes", "change", "no"),
+        "4": ("no", "keep", "no"),
+        "6": ("no", "keep", "no"),
+        "9": ("yes", "drop", ""),
+        "11": ("yes", "change", "no"),
+    }

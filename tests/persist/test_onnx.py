@@ -658,3 +658,20 @@ def test_the_command_writes_a_graph_or_nothing(tmp_path, capsys):
     assert main([*arguments, str(tmp_path / "new.onnx")]) == 1
     assert capsys.readouterr().err.count("\n") == 4
     assert sorted(tmp_path.iterdir()) == there
+
+
+def test_the_metadata_name_the_inputs_as_the_graph_does_and_their_columns():
+    """They named ``a b`` where the graph has ``a_b``, the name that they gave to another input."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["a b", "a_b", "size"])
+    pipeline = make_pipeline(robell.TableEncoder(), robell.RVFLClassifier(5, random_state=0))
+    model = pipeline.fit(frame, frame["a b"] > 0)
+    graph = to_onnx(model)
+    found = {one.key: json.loads(one.value) for one in graph.metadata_props}["robell.inputs"]
+    session = ort.InferenceSession(graph.SerializeToString())
+    assert list(found) == [one.name for one in session.get_inputs()] == ["a_b", "a_b1", "size"]
+    assert [how.partition(":")[0] for how in found.values()][:2] == ["column 'a b'", "column 'a_b'"]
+    assert found["size"].startswith("a number")
+    cells = zip(found, frame.to_numpy().T, strict=True)
+    labels = session.run(None, {name: column[:, None] for name, column in cells})[0]
+    np.testing.assert_array_equal(labels, model.predict(frame))

@@ -285,3 +285,32 @@ def test_a_column_that_repeats_one_of_several_targets_is_left_out():
     assert TableEncoder().fit(table, targets[:, :1]).get_feature_names_out().tolist() == [
         *("x", "again")
     ]
+
+
+def test_a_file_of_a_frame_with_declared_numbers_intervals_or_periods_is_read_as_the_frame(
+    tmp_path,
+):
+    """A category of 1.0 was unknown to a file's new rows; intervals and periods were left out."""
+    rng = np.random.default_rng(0)
+    number = rng.normal(size=60)
+    grade = pd.Series(np.where(number > 1, np.nan, rng.integers(1, 4, 60)))
+    frame = pd.DataFrame(
+        {
+            "grade": grade.astype("category"),
+            "since": pd.Series(pd.to_datetime(["2024-01-31", "2024-02-29"] * 30)).astype(
+                "category"
+            ),
+            "band": pd.cut(number, 3),
+            "month": pd.period_range("2024-01", periods=3, freq="M").repeat(20),
+            "day": pd.period_range("2024-01-01", periods=60, freq="D"),
+        }
+    )
+    encoder = TableEncoder().fit(frame)
+    assert [note.kind for note in encoder.notes_] == ["category"] * 4 + ["date"]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table = read_table(tmp_path / "t.csv")
+    np.testing.assert_array_equal(
+        encoder._transform_columns(list(table.columns)), encoder.transform(frame)
+    )
+    lists = pd.DataFrame({"a": [[1], [2]] * 9, "b": range(18)})
+    assert "lists" in TableEncoder().fit(lists).notes_[0].done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import robell
 from robell.cli.options import OK, Command, OptionError, known, memory_left, picked, say
@@ -66,6 +67,7 @@ def run(options, typed):
             with readable(path):
                 if kind_of(path, options.encoding, options.delimiter) == "Parquet":
                     packages.add("pyarrow.parquet")
+        audit = _audit_of(options, files)
         if options.reviewed is None:
             options.reviewed = []
             for file in files:
@@ -80,16 +82,30 @@ def run(options, typed):
             memory=memory_left(options.memory, packages),
         )
     result.save(options.out)
-    source = str(options.data[0]) if len(options.data) == 1 else None
     if paths:
-        write_report(result, *paths, command=typed, source=source)
+        write_report(result, *paths, command=typed, audit=audit)
     if not options.quiet:
         for text in remarks(result):
             say(text)
-        print("\n".join(lines(result, source)))
+        print("\n".join(lines(result, audit)))
     for path in (*written_with(options.out), *paths):
         print(path)
     return OK
+
+
+def _audit_of(options, files):
+    """Return what lets ``robell audit`` judge the same labels; nothing for several files."""
+    if len(files) > 1:
+        return []
+    given = Path(options.data[0])
+    words = [given if given.is_fifo() else files[0], "--target", options.target]
+    words += ["--ignore", *options.drop] if options.drop else []
+    words += ["--reviewed", *options.reviewed] if options.reviewed else []
+    words += ["--kind", "classes"] if options.classes else []
+    words += ["--encoding", options.encoding] if options.encoding != "utf-8" else []
+    words += ["--delimiter", {"\t": "tab"}.get(sign, sign)] if (sign := options.delimiter) else []
+    words += ["--seed", options.random_state] if options.random_state else []
+    return [str(word) for word in words]
 
 
 def _run_plain(options):

@@ -127,9 +127,10 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
             notes += _left_out(sum(labels.unlabelled.values()), labels.set_aside)
             X, codes = np.hstack([one.matrix for one in used]), labels.codes
             found = Reviewed.none(codes)
-            if review.labels:
+            if review.decided:
                 given = np.array(labels.classes, dtype=object)[codes]
-                settled, first = review.settles(fingerprints(table, place)[labels.kept], given)
+                prints = fingerprints(table, place)[labels.kept]
+                settled, first = review.settles(prints, given, kept.rows)
                 found = reviewed_classes(settled, first, labels.classes, codes)
                 decided = counted(int(found.settled.sum()), "label")
                 notes.append(f"{decided} reviewed before: right, where labels are judged")
@@ -148,7 +149,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
                 if file_state(path) != state:
                     raise FileError(f"{path}: the file was changed while it was read")
             found = Reviewed.none(codes)
-            if review.labels:
+            if review.decided:
                 n_sampled = len(table.rows)
                 notes.append(f"the review was not used: the table has more than {n_sampled:,} rows")
             notes.append(f"columns were learnt from a random sample of {len(table.rows):,} rows")

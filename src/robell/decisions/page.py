@@ -110,9 +110,13 @@ def cautions(result):
     return found
 
 
-def suspects_line(result, source=None):
-    """Return the line about labels that are probably wrong, with the command to look closer."""
-    where = shlex.join([source or result.name, "--target", result.target])
+def suspects_line(result, audit=None):
+    """Return the line about labels that are probably wrong, with the command to look closer.
+
+    ``audit`` is what follows ``robell audit`` there, nothing where no one audit sees all rows.
+    """
+    audit = [result.name, "--target", result.target] if audit is None else audit
+    closer = f": {shlex.join(['robell', 'audit', *audit])}" if audit else ", one file at a time"
     if result.trust == "none":  # as the audit says
         target = said(result.target)
         return f"Which labels look wrong cannot be told: the columns say too little about {target}"
@@ -123,7 +127,7 @@ def suspects_line(result, source=None):
     left = ""
     if result.training.reviewed.settled.any() and wrong:  # as the audit after a review says
         left = f"; about {wrong:,} of those that nobody has reviewed are wrong by estimate"
-    return f"{count}{judged} {looks} wrong{left}; look closer: robell audit {where}"
+    return f"{count}{judged} {looks} wrong{left}; look closer{closer}"
 
 
 # -- what a terminal shows -----------------------------------------------------------------
@@ -138,14 +142,14 @@ def remarks(result):
     return [*columns, *advice_on(result.encoder.notes_), *result.notes, *cautions(result)]
 
 
-def lines(result, source=None):
+def lines(result, audit=None):
     """Return what was found, in words that need no course; the page has the measures."""
     found, decision = result.assessment, result.assessment.decision
     of_class = zip(result.classes.tolist(), result.class_sizes, strict=True)
     sizes = few([f"{said(str(name), 20)} {size:,}" for name, size in of_class])
     text = [
-        f"Fitted to {result.n_fitted:,} rows, {len(result.encoder.plans_)} columns; rows of each "
-        f"class: {sizes}; model: {model_name(result)}",
+        f"Fitted to {result.n_fitted:,} rows, {counted(len(result.encoder.plans_), 'column')}; "
+        f"rows of each class: {sizes}; model: {model_name(result)}",
         in_rows(result),
     ]
     if decision is None:
@@ -169,7 +173,7 @@ def lines(result, source=None):
     shown = [one for one in found.importances if one.drop > 2 * one.deviation and one.drop > 0]
     columns = ", ".join(said(one.name, 30) for one in shown[:SHOWN])
     text.append(f"Columns that matter most: {columns or 'none by itself'}")
-    text.append(suspects_line(result, source))
+    text.append(suspects_line(result, audit))
     return text
 
 
@@ -197,9 +201,9 @@ def is_fit_file(path):
     )
 
 
-def write_report(result, page, data, *, command="", source=None):
+def write_report(result, page, data, *, command="", audit=None):
     """Write page and JSON, both of them whole or neither."""
-    html_text = fit_page(result, command=command, source=source)
+    html_text = fit_page(result, command=command, audit=audit)
     plain = json.dumps(as_json(result, command), indent=2, ensure_ascii=False, allow_nan=False)
     write_together({page: html_text, data: plain + "\n"})
 
@@ -238,9 +242,9 @@ def as_json(result, command=""):
 # -- the page ------------------------------------------------------------------------------
 
 
-def fit_page(result, *, command="", source=None):
+def fit_page(result, *, command="", audit=None):
     """Return the page as HTML."""
-    sections = [_decision(result, source)]
+    sections = [_decision(result, audit)]
     if result.assessment.decision is not None:
         sections.append(_curves(result))
     method = html.Paragraph(
@@ -274,7 +278,7 @@ def fit_page(result, *, command="", source=None):
     return html.render("What the model is worth", subtitle, tuple(sections), footer)
 
 
-def _decision(result, source):
+def _decision(result, audit):
     found, decision = result.assessment, result.assessment.decision
     blocks: list[Any] = [html.Paragraph(f"**{literal(in_rows(result))}**")]
     held = "each predicted by a model that had not seen it"
@@ -306,7 +310,7 @@ def _decision(result, source):
         )
     for text in cautions(result):
         blocks.append(html.Callout("caution", literal(text)))
-    blocks.append(html.Paragraph(f"**Labels.** {literal(suspects_line(result, source))}"))
+    blocks.append(html.Paragraph(f"**Labels.** {literal(suspects_line(result, audit))}"))
     return html.Section("decision", "What it means for a decision", tuple(blocks))
 
 

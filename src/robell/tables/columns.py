@@ -499,12 +499,15 @@ def learn_levels(column, missing, present, odd, text_columns):
 
 
 def as_others_write(levels, known):
-    """Return spelling -> level: frames read TRUE as True, some systems encode accents apart."""
+    """Return spelling -> level: frames hold TRUE as True, 1.0 as 1; some encode accents apart."""
     meant: dict[str, str] = {}
     for level in levels:
         forms = [unicodedata.normalize(form, level) for form in ("NFC", "NFD")]
         if level.casefold() in ("true", "false"):
             forms += [level.lower(), level.upper(), level.capitalize()]
+        value = numerals.plain_number(level)
+        if value is not None and value == value.to_integral_value():
+            forms += [str(int(value)), f"{int(value)}.0"]
         meant |= {form: level for form in forms if form not in known and form not in meant}
     return meant
 

@@ -157,13 +157,14 @@ def cell_of(value: Any) -> tuple[str | None, str | None]:
         found: Any = value  # a whole one without a decimal point
         is_whole = isinstance(value, numbers.Integral)
         return "number", str(int(found)) if is_whole else repr(float(found)).removesuffix(".0")
-    if isinstance(value, datetime.date):  # a datetime is one too
-        return "date", value.isoformat()
+    if isinstance(value, datetime.date):  # a datetime is one too; midnight is the day, as in files
+        return "date", value.isoformat().removesuffix("T00:00:00")
     if isinstance(value, datetime.timedelta):
         return "number", repr(value.total_seconds())
     if isinstance(value, datetime.time):
         return "cell", value.isoformat()
-    return "other", str(value)[: 4 * NAME]
+    # One thing, such as a period or an interval, is its text, as in a file; a list is none.
+    return "other" if hasattr(value, "__iter__") else "cell", str(value)[: 4 * NAME]
 
 
 def arrow_column(name: str, array: Any) -> Column:

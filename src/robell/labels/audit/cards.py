@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from robell._tools.text import percent, shortened, spreadsheet_safe, writable
+from robell._tools.text import percent, shortened, spreadsheet_safe, visible, writable
 from robell.labels.audit.reasons import nearest, usual_text, value_text
+from robell.labels.review.review import stem_of
 from robell.tables.columns import OTHER
 from robell.tables.raw import Column
+from robell.tables.read_csv import DELIMITERS
 
 MOST_CARDS = 5_000
 MOST_CHARACTERS = 2_500_000  # of different cells on a page; of wider tables the last columns go
@@ -57,7 +60,7 @@ def review_of(result, parts, shown, path):
     prints = [str(text).rpartition("-")[::2] for text in result.fingerprint[shown]]
     return {
         "kind": result._kind,
-        "name": _shown(result.name),
+        "apply": _apply_command(result, path),
         "target": {"shown": _shown(result.target), "written": _written(result.target)},
         "where": result._where,
         "table": prints[0][0],
@@ -86,6 +89,19 @@ def review_of(result, parts, shown, path):
             if result.reasons.get(row)
         },
     }
+
+
+def _apply_command(result, path):
+    """Return the command that applies the decisions which the page saves."""
+    name, table = result.name, result.evidence.table
+    stem = path.stem.removesuffix("-audit").removesuffix("-decisions")
+    ending = name[len(stem_of(name)) :] or ".csv"  # a table is written as the kind that it is
+    words = ["robell", "apply", name, f"{stem}-decisions.csv", "--out", f"clean{ending}"]
+    if table.encoding not in ("utf-8", "utf-8-sig"):
+        words += ["--encoding", table.encoding]
+    if table.delimiter not in DELIMITERS:
+        words += ["--delimiter", table.delimiter]
+    return visible(shlex.join(words))
 
 
 def _certified(result, path):

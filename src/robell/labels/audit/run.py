@@ -200,7 +200,8 @@ def audit(
         random_state=random_state,
         asked_for=kind != "auto",
     )
-    evidence, of_this_kind = of_kind._judged(evidence, review.settles(prints, given), grouping)
+    decided = review.settles(prints, given, audited.rows)
+    evidence, of_this_kind = of_kind._judged(evidence, decided, grouping)
     judgement, trust = evidence.judgement, evidence.trust
     among_suspects, everywhere = estimate_wrong(judgement, trust.worth)
     result = of_kind(

@@ -6,6 +6,7 @@ import csv
 import os
 import tempfile
 from bisect import bisect_left
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -151,12 +152,14 @@ def apply_review(
 
 
 class _Matched(NamedTuple):
-    """Labels to write and rows to leave out, by place; the rows as audited, by fingerprints."""
+    """Labels to write and rows to leave out, by place; of each place its row as it was audited."""
 
     labels: dict[int, str]
     dropped: frozenset[int]
     was_applied: bool
-    row_of: dict[int, int]
+    rows: Sequence[int]
+    prints: list[int]
+    given: list[str]
 
 
 def _match(source, review):
@@ -192,7 +195,7 @@ def _match(source, review):
                 new[at] = labels[one.row]
         out = frozenset(one.row - 1 for one in dropped)
         was_applied = not new and not out and bool(labels)
-        return _Matched(new, out, was_applied, {one: row for row, one in enumerate(prints, 1)})
+        return _Matched(new, out, was_applied, range(1, len(prints) + 1), prints, given)
     if dropped and _is_same(review.table, prints, dropped):
         gone = [one.row for one in dropped]
         stay = [one for one in review.decisions if one.word != DROP]
@@ -205,7 +208,7 @@ def _match(source, review):
                 problem = problem or f"{source.where(at)} is {is_not}"
         if not problem:
             left = sorted(set(range(1, len(prints) + len(gone) + 1)) - set(gone))
-            return _Matched({}, frozenset(), True, dict(zip(prints, left, strict=True)))
+            return _Matched({}, frozenset(), True, left, prints, given)
     rest = "rows that are not in the review were changed, added or removed"
     raise FileError(f"{source.path}: has changed since the audit: {problem or rest}")
 
@@ -235,21 +238,22 @@ def _problem(source, decisions, prints, gone):
 
 def _all_decisions(review, earlier, matched):
     """Return the decisions of a review and of earlier ones, each from the very first label."""
-    before = {one.print: one for one in earlier.made if one.label is not None}
+    places = earlier.places(matched.prints, matched.given, range(1, len(matched.rows) + 1))
+    before = {
+        matched.rows[at]: one
+        for one, at in zip(earlier.decided, places, strict=True)
+        if at is not None
+    }
     decisions = []
     for one in review.made:
-        known = before.pop(one.print, None)
+        known = before.pop(one.row, None)
         # The label that an earlier review left, or, where this one is applied again, that of both.
         if known and any(same_label(known.label, text) for text in (one.given, one.label) if text):
             same = one.label is not None and same_label(one.label, known.given)
             word = DROP if one.word == DROP else KEEP if same else CHANGE
             one = replace(one, given=known.given, word=word)
         decisions.append(one)
-    taken = {one.row for one in decisions}
-    for one in before.values():
-        row = matched.row_of.get(one.print)
-        if row is not None and row not in taken:
-            decisions.append(replace(one, row=row))
+    decisions += [replace(one, row=row) for row, one in before.items()]
     return sorted(decisions, key=lambda one: one.row)
 
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,7 @@ from robell._tools.text import (
     TO_LETTERS,
     did_you_mean,
     said,
+    spreadsheet_plain,
     spreadsheet_safe,
     text_print,
     writable,
@@ -70,28 +73,46 @@ class Review:
         return [decision for decision in self.decisions if decision.word]
 
     @cached_property
-    def labels(self):
-        """The decisions for a label, by the fingerprint of their row."""
-        labels: dict[int, list[Decision]] = {}
-        for one in self.made:
-            if one.label is not None:
-                labels.setdefault(one.print, []).append(one)
-        return labels
+    def decided(self):
+        """The decisions for a label."""
+        return [one for one in self.made if one.label is not None]
 
-    def settles(self, prints, given):
+    def places(self, prints, cells, rows):
+        """Return for each decision for a label the place of its row, None where it is not found.
+
+        Of equal rows it is the one whose number, among ``rows``, the decision has, rows that were
+        dropped since counted or not; in a table of another order the next one with the label.
+        """
+        gone = sorted(one.row for one in self.made if one.label is None)
+        place_of, ways = {row: at for at, row in enumerate(rows)}, []
+        for dropped in ([], gone):
+            found = [place_of.get(one.row - bisect_left(dropped, one.row)) for one in self.decided]
+            n_labels = 0
+            for k, one in enumerate(self.decided):
+                if found[k] is not None and prints[found[k]] != one.print:
+                    found[k] = None
+                n_labels += found[k] is not None and same_label(one.label, cells[found[k]])
+            ways.append((len(found) - found.count(None), n_labels, found))
+        places = max(ways, key=itemgetter(0, 1))[2]
+        if None in places:
+            free, taken = defaultdict(list), {*places}
+            for at in range(len(prints) - 1, -1, -1):
+                if at not in taken:
+                    free[prints[at], folded(spreadsheet_plain(cells[at]))].append(at)
+            for k, one in enumerate(self.decided):
+                equal = free.get((one.print, folded(spreadsheet_plain(one.label))))
+                places[k] = equal.pop() if places[k] is None and equal else places[k]
+        return places
+
+    def settles(self, prints, given, rows):
         """Return which rows have the label decided upon for them, and what was theirs before."""
         settled, first = np.zeros(len(given), bool), np.array(given, dtype=object)
         if not self.decisions:
             return settled, first
-        used: Counter[tuple[int, str]] = Counter()
-        for at, (text, cell) in enumerate(zip(prints, given, strict=True)):
-            decided = self.labels.get(read_print(text, "")[1], ())
-            decided = [one for one in decided if same_label(one.label, cell)]
-            if decided:
-                # Of equal rows each has the decision of its turn.
-                turn = used[decided[0].print, cell] % len(decided)
-                used[decided[0].print, cell] += 1
-                settled[at], first[at] = True, decided[turn].given
+        places = self.places([read_print(text, "")[1] for text in prints], given, rows)
+        for one, at in zip(self.decided, places, strict=True):
+            if at is not None and not settled[at] and same_label(one.label, given[at]):
+                settled[at], first[at] = True, one.given
         return settled, first
 
 

@@ -117,7 +117,7 @@ class TextSource:
 
 
 class SheetSource:
-    """The first sheet of a workbook, whose other sheets, formats and formulas are kept."""
+    """The first sheet of a workbook, whose other sheets and formats are kept."""
 
     kind = "a workbook, and is written as one; give .xlsx"
     target = 0
@@ -141,8 +141,16 @@ class SheetSource:
         return f"row {self._rows[place][0]:,} of the sheet"
 
     def write(self, path, labels, dropped, out):
-        """Write the rows that stay; a new label takes the value of a row that has it."""
-        with open_sheet(self.path, read_only=False) as sheet:
+        """Write the rows that stay; a new label takes the value of a row that has it.
+
+        Formulas of the sheet become their values, which openpyxl would lose; dropped rows would
+        leave them pointing at other rows.
+        """
+        with open_sheet(self.path, read_only=False) as sheet, open_sheet(self.path) as shown:
+            for cells, values in zip(sheet.iter_rows(), shown.values, strict=False):
+                for cell, value in zip(cells, values, strict=False):
+                    if cell.data_type == "f" and value is not None:
+                        cell.value = value
             column = self.target + 1
             known: dict[str | None, object] = {}
             for line, cells in self._rows:

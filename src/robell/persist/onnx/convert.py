@@ -264,12 +264,15 @@ def to_onnx(model: Any, *, without: Iterable[str] = (), target: str | None = Non
         text = " ".join(str(error).split())[:300] or type(error).__name__
         raise NotConvertible(f"the model has no ONNX form: {text}") from error
     graph.producer_name, graph.producer_version = "robell", __version__
+    how_fed = {}  # skl2onnx puts _ for signs that no identifier has
+    for given, (name, _, _, how) in zip(graph.graph.input, fed, strict=True):
+        how_fed[given.name] = how if given.name == name else f"column {said(name)}: {how}"
     described = {
         "version": __version__,
         "target": target,
         "classes": plain_value(getattr(model, "classes_", np.empty(0)).tolist()),
         "threshold": threshold_of(model),
-        "inputs": {name: how for name, _, _, how in fed},
+        "inputs": how_fed,
         "without": without,
     }
     for name, value in described.items():

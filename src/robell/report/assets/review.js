@@ -556,7 +556,7 @@
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
       this.isSaved = true;
-      this.say(`Saved as ${this.saved}. Apply it with: robell apply ${review.name} ${this.saved} --out clean.csv`);
+      this.say(`Saved as ${this.saved}. Apply it with: ${review.apply}`);
     }
 
     async load(file) {
