@@ -629,9 +629,7 @@ def test_a_fold_of_a_regressor_without_test_rows(rng):
     splits = [(np.arange(30), np.arange(0)), (np.arange(30), np.arange(30, 40))]
     grid, settings = {"C": [0.1, 1.0]}, {"cv": splits, "error_score": 0.0}
     with pytest.warns(UserWarning, match="Scoring failed"):
-        theirs, ours = both(
-            RVFLRegressor(random_state=0), {"C": [0.1, 1.0]}, X, X[:, 0], **settings
-        )
+        theirs, ours = both(RVFLRegressor(random_state=0), grid, X, X[:, 0], **settings)
     assert_same(theirs, ours, 1e-9)
     assert ours.n_shared_ == 2
 
