@@ -371,6 +371,15 @@ def test_each_table_has_a_scale_of_its_own(tmp_path):
         assert worse == pytest.approx(np.mean(one_by_one))
 
 
+def test_scores_are_not_taken_for_the_names_of_tables(tmp_path):
+    frame = wide(scores())
+    frame.loc[0, "net"] = 1
+    with pytest.raises(FileError, match="its first column, 'net', should name tables, and holds"):
+        go(frame[["net", "tree", "line"]], tmp_path, metric="auc")
+    numbered = frame.assign(dataset=[f"1.{k}" for k in range(8)])
+    assert len(go(numbered, tmp_path, metric="auc").cells["auc"].datasets) == 8
+
+
 @pytest.mark.parametrize("scale", [1e-14, 1e-7, 1e12, 1e90])
 def test_tests_do_not_depend_on_the_scale_of_scores(scale, tmp_path):
     frame = long(scores(), "rmse")
