@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import wilcoxon
 
 from robell import compare_scores
 from robell._tools.files import FileError
@@ -345,6 +346,38 @@ def test_models_may_be_called_as_columns_of_our_tables_are(tmp_path):
     found = go(frame.melt("table", var_name="model"), tmp_path, metric="auc")
     assert found.cells["auc"].models == ("Set", "tree", "Mean")
     assert found.cells["auc"].labels == ("Set (2)", "tree", "Mean")
+
+
+def test_each_table_has_a_scale_of_its_own(tmp_path):
+    array = 1 - scores(n_tables=10, n_splits=4)
+    array *= 10.0 ** np.array([9, 0, -4, 2, 0, -1, 6, -3, 8, -2])[:, None, None]
+    means = array.mean(axis=1)
+    found = go(long(array, "mse"), tmp_path)
+    cell = found.cells["mse"]
+    np.testing.assert_allclose(cell.ranks("mse"), average_ranks(-means))
+    p_values = cell.by("mse").wilcoxon[0]
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        expected = wilcoxon(means[:, i] - means[:, j], zero_method="pratt").pvalue
+        assert p_values[i, j] == pytest.approx(expected)
+    lines = (found.report.parent / "tables" / "against_mse_given.md").read_text().splitlines()
+    assert [line.split(" | ")[1] for line in lines if line.startswith(("| tree", "| line"))] == [
+        f"{wins}-0-{10 - wins}" for wins in (means[:, [0]] < means[:, 1:]).sum(axis=0)
+    ]
+    sure = pd.read_csv(found.report.parent / "tables" / "by_splits_mse_given.csv")
+    for j, worse in ((1, sure["Mean P(worse)"][0]), (2, sure["Mean P(worse)"][1])):
+        one_by_one = [
+            correlated_t((of[:, j] - of[:, 0]) / of.max(), 0.25)[2] for of in cell.splits["mse"]
+        ]
+        assert worse == pytest.approx(np.mean(one_by_one))
+
+
+def test_scores_are_not_taken_for_the_names_of_tables(tmp_path):
+    frame = wide(scores())
+    frame.loc[0, "net"] = 1
+    with pytest.raises(FileError, match="its first column, 'net', should name tables, and holds"):
+        go(frame[["net", "tree", "line"]], tmp_path, metric="auc")
+    numbered = frame.assign(dataset=[f"1.{k}" for k in range(8)])
+    assert len(go(numbered, tmp_path, metric="auc").cells["auc"].datasets) == 8
 
 
 @pytest.mark.parametrize("scale", [1e-14, 1e-7, 1e12, 1e90])

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, make_scorer, matthews_corrcoef
+from sklearn.metrics import accuracy_score, f1_score, get_scorer, make_scorer, matthews_corrcoef
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -38,6 +38,7 @@ from robell import (
     RVFLClassifier,
     RVFLGridSearchCV,
     RVFLPlusClassifier,
+    RVFLRegressor,
     paper_grid,
 )
 from robell._tools.progress import Progress
@@ -322,6 +323,13 @@ class KeepColumns(TransformerMixin, BaseEstimator):
         return X[:, : self.n_]
 
 
+def test_penalties_in_single_precision_are_no_cause_for_a_warning(imbalanced):
+    grid = {"C": np.logspace(-2, 2, 3, dtype=np.float32)}
+    theirs, ours = both(RVFLClassifier(random_state=0), grid, *imbalanced, cv=3)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 9
+
+
 def test_equal_values_of_other_types_are_other_candidates():
     X, y = table()
     pipeline = make_pipeline(KeepColumns(), RVFLClassifier(random_state=0))
@@ -348,6 +356,15 @@ def test_a_search_over_estimators(imbalanced):
         ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12
     )
     assert ours.n_shared_ == 3 * 4
+
+
+def test_a_last_step_of_another_name_has_no_such_parameters(imbalanced):
+    model = RVFLClassifier(random_state=0)
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", model)])
+    grid = {"steps": [pipeline.steps, [("net", model)]], "model__C": [0.1, 10]}
+    for kind in (GridSearchCV, RVFLGridSearchCV):
+        with pytest.raises(ValueError, match="Invalid parameter 'model' for estimator Pipeline"):
+            kind(pipeline, grid, cv=3).fit(*imbalanced)
 
 
 def test_any_other_estimator_is_searched_too(imbalanced):
@@ -430,6 +447,17 @@ def test_splitters_groups_and_frames(rng):
         assert ours.predict(frame).dtype.kind in "OU"
 
 
+def test_splits_are_any_sequences_of_places(imbalanced):
+    X, y = imbalanced
+    every, half = range(len(y)), len(y) // 2
+    late = pd.Series(every[half:], index=every[:half])
+    splits = [(range(half), every[half:]), (tuple(every[half:]), tuple(range(half)))]
+    splits += [(pd.Index(every[:half]), late), (late, np.arange(half))]
+    theirs, ours = both(RVFLClassifier(random_state=0), {"C": [0.1, 10]}, X, y, cv=splits)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 8
+
+
 # -- refit and results -----------------------------------------------------------------
 
 
@@ -462,6 +490,57 @@ def test_custom_scoring_callables(imbalanced):
     )
     assert_same(theirs, ours)
     assert ours.n_shared_ == 0
+
+
+def test_scores_are_numbers_or_refused(imbalanced):
+    X, y = imbalanced
+    model, grid = RVFLClassifier(random_state=0), {"C": [0.1, 10], "n_hidden": [3, 9]}
+    right = make_scorer(lambda true, predicted: np.array([(true == predicted).mean()]))
+    theirs, ours = both(model, grid, X, y, cv=3, scoring=right)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 12
+    for score in ("0.5", np.arange(4.0)):
+        scoring = make_scorer(lambda true, predicted, score=score: score)
+        for kind in (GridSearchCV, RVFLGridSearchCV):
+            with pytest.raises(ValueError, match="scoring must return a number"):
+                kind(model, grid, cv=3, scoring=scoring).fit(X, y)
+
+
+def test_scorers_of_ones_own_kind_are_asked_themselves(imbalanced):
+    class SizeOfWeights(type(get_scorer("accuracy"))):
+        def _score(self, method_caller, estimator, X, y_true, **params):
+            return float(np.abs(estimator.coef_).sum())
+
+    scoring = SizeOfWeights(accuracy_score, 1, {}, "predict")
+    grid = {"C": [0.1, 10], "n_hidden": [3, 9]}
+    theirs, ours = both(RVFLClassifier(random_state=0), grid, *imbalanced, cv=3, scoring=scoring)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 0
+
+
+def test_metrics_stand_in_the_order_given_where_nothing_is_shared(imbalanced):
+    scoring = ["accuracy", "neg_log_loss", "f1"]
+    grid = {"C": ["loo"], "n_hidden": [3, 9]}
+    theirs, ours = both(
+        RVFLClassifier(random_state=0), grid, *imbalanced, cv=3, scoring=scoring, refit=False
+    )
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 0
+
+
+def test_minus_infinity_ranks_before_what_has_no_score(imbalanced):
+    def score(true, predicted):
+        return np.nan if len(set(predicted)) == 1 else -np.inf
+
+    X, y = imbalanced
+    grid = {"C": [1e-9, 1.0], "n_hidden": [3]}
+    found = []
+    for kind in (GridSearchCV, RVFLGridSearchCV):
+        search = kind(RVFLClassifier(random_state=0), grid, cv=3, scoring=make_scorer(score))
+        with pytest.warns(UserWarning, match="non-finite"), np.errstate(invalid="ignore"):
+            search.fit(X, y)
+        found.append(search.cv_results_["rank_test_score"].tolist())
+    assert found == [[1, 2], [1, 2]]
 
 
 # -- failures --------------------------------------------------------------------------
@@ -545,6 +624,16 @@ def test_folds_without_a_class_and_scorers_that_refuse():
         )
 
 
+def test_a_fold_of_a_regressor_without_test_rows(rng):
+    X = rng.normal(size=(40, 3))
+    splits = [(np.arange(30), np.arange(0)), (np.arange(30), np.arange(30, 40))]
+    grid, settings = {"C": [0.1, 1.0]}, {"cv": splits, "error_score": 0.0}
+    with pytest.warns(UserWarning, match="Scoring failed"):
+        theirs, ours = both(RVFLRegressor(random_state=0), grid, X, X[:, 0], **settings)
+    assert_same(theirs, ours, 1e-9)
+    assert ours.n_shared_ == 2
+
+
 def test_unseen_classes_in_a_test_fold():
     X, y = table(3, n_rows=60)
     splits = [(np.flatnonzero(y < 2), np.arange(60)), (np.arange(60), np.arange(60))]
@@ -553,6 +642,22 @@ def test_unseen_classes_in_a_test_fold():
             RVFLClassifier(random_state=0), {"C": [1, 2]}, X, y, cv=splits, scoring=scoring
         )
         assert_same(theirs, ours)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy"])
+@pytest.mark.parametrize("label", [np.nan, 0.5, None, 7])
+@np.errstate(invalid="ignore")
+def test_labels_to_score_that_are_none(imbalanced, label, scoring):
+    X, y = imbalanced
+    y = y.astype(float) if isinstance(label, float) else np.array(["a", "b"], dtype=object)[y]
+    y[-1] = label
+    half = len(y) // 2
+    splits = [(np.arange(half), np.arange(half, len(y))), (np.arange(9, half), np.arange(9))]
+    settings = {"cv": splits, "refit": False, "scoring": scoring, "error_score": -1.0}
+    with pytest.warns(UserWarning, match="Scoring failed"):
+        theirs, ours = both(RVFLClassifier(random_state=0), {"C": [1, 2]}, X, y, **settings)
+    assert_same(theirs, ours)
+    assert (theirs.cv_results_["split0_test_score"] == -1.0).all()
 
 
 @pytest.mark.parametrize(

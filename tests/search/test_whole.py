@@ -57,6 +57,20 @@ def test_folds_of_any_kind(solved, cv):
     assert all(solved)
 
 
+def test_rows_drawn_with_repeats_are_not_taken_off(solved, rng):
+    X, y = table(2, n_rows=60)
+    tests = np.array_split(rng.permutation(60), 3)
+    others = [np.setdiff1d(np.arange(60), test) for test in tests]
+    # As many as there are rows, some of them twice and others never.
+    bootstraps = [(rng.choice(rest, 40), test) for rest, test in zip(others, tests, strict=True)]
+    repeats = [(rest, rng.choice(test, 20)) for rest, test in zip(others, tests, strict=True)]
+    for cv in (bootstraps, repeats):
+        theirs, ours = both(RVFLClassifier(random_state=0), {"C": [0.1, 10.0]}, X, y, cv=cv)
+        assert_same(theirs, ours)
+        assert ours.n_shared_ == 6
+    assert not solved
+
+
 def test_a_class_that_some_fold_does_not_know(solved):
     X, y = table(2)
     y = y.copy()

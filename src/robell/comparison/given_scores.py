@@ -269,7 +269,15 @@ def _rows(name, columns, metric):
                 roles.setdefault(role, one)
     is_long = "model" in roles
     if not is_long:
-        roles = {"table": next(iter(columns)), **roles}
+        first = next(iter(columns))
+        cells = [cell or "" for cell in columns[first]]
+        are_numbers = all(re.fullmatch(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", cell) for cell in cells)
+        if "table" not in roles and are_numbers and any("." in cell for cell in cells):
+            raise FileError(
+                f"{name}: its first column, {said(first)}, should name tables, and holds numbers; "
+                "if these are their names, call it 'table'"
+            )
+        roles = {"table": first, **roles}
     elif "table" not in roles:
         raise FileError(f"{name}: no column says which table a score is of; name one 'table'")
     taken = roles.values() if is_long else (roles["table"], roles.get("split"))

@@ -92,7 +92,7 @@ class Ranked:
     """What ranks and tests are made of: ``values``, sets by models without gaps, larger better.
 
     Tests round to so many decimals that scores must not be tiny or huge: they are then taken in
-    ``unit``, a power of ten.
+    ``unit``, a power of ten; of sets whose scores are tiny beside others in ``units`` of their own.
     """
 
     def __init__(self, values, rope=0.0):
@@ -100,7 +100,10 @@ class Ranked:
         largest = float(np.abs(values).max(initial=0.0))
         usual = largest == 0 or 1e-3 <= largest <= 1e6
         self.unit = 1.0 if usual else 10.0 ** math.floor(math.log10(largest))
-        self.scaled = values / self.unit
+        sizes = np.abs(values).max(axis=1, initial=0.0)
+        powers = 10.0 ** np.floor(np.log10(np.maximum(sizes, 1e-4 * min(1.0, self.unit))))
+        self.units = np.where(sizes < 1e-3 * self.unit, powers, self.unit)
+        self.scaled = values / self.units[:, None]
         self.form = ".3f" if self.unit == 1 else ".3g"  # in which readers see scores
         n_sets, n_models = values.shape
         self.testable = n_models >= 3 and n_sets >= 2  # what Friedman's test needs
@@ -126,12 +129,18 @@ class Ranked:
     @cached_property
     def wilcoxon(self):
         """P-values of Wilcoxon's test of all pairs, and the same by Holm."""
-        return statistics.wilcoxon_pairs(self.scaled)
+        return statistics.wilcoxon_pairs(self.scaled, units=self.units / self.unit)
 
     @cached_property
     def posteriors(self):
         """P(row better than column) and P(both equal) by the Bayesian signed-rank test."""
-        return statistics.signed_rank_posteriors(self.scaled, self.rope / self.unit)
+        units = self.units / self.unit
+        return statistics.signed_rank_posteriors(self.scaled, self.rope / self.unit, units)
+
+    def effect(self, i, j):
+        """Return how large the difference of two models is, in ``unit``."""
+        gaps = self.scaled[:, i] - self.scaled[:, j]
+        return statistics.effect(gaps, self.units / self.unit)
 
     @cached_property
     def wins(self):

@@ -219,16 +219,17 @@ def sign_test(wins, ties, losses):
     return SignTest(wins, losses, n, threshold, n > 0 and max(wins, losses) >= threshold, p)
 
 
-def wilcoxon_pairs(scores, decimals=10):
+def wilcoxon_pairs(scores, decimals=10, units=1.0):
     """Return the p-values of Wilcoxon's two-sided test of all pairs of models, and by Holm's.
 
     Zero differences take part in the ranking (Pratt), and differences are rounded, lest rounding
-    errors decide ranks.
+    errors decide ranks. ``units`` are those that the scores of each dataset are given in.
     """
     scores = _checked(scores)
     k = scores.shape[1]
     upper = np.triu_indices(k, 1)
     differences = np.round(scores[:, upper[0]] - scores[:, upper[1]], decimals)
+    differences *= np.reshape(units, (-1, 1))
     test = scipy.stats.wilcoxon
     found = [test(d, zero_method="pratt").pvalue if d.any() else 1.0 for d in differences.T]
     p_values, adjusted = np.full((k, k), np.nan), np.full((k, k), np.nan)
@@ -254,9 +255,9 @@ class Effect:
     rank_biserial: float
 
 
-def effect(differences, alpha=0.05):
+def effect(differences, units=1.0, alpha=0.05):
     """Return the Effect of differences of scores, one a dataset, rounded as for Wilcoxon's test."""
-    d = np.round(np.asarray(differences, dtype=np.float64), 10)
+    d = np.round(np.asarray(differences, dtype=np.float64), 10) * units
     n = len(d)
     walsh = np.sort((d[:, None] + d)[np.triu_indices(n)] / 2)
     out = _signed_rank_quantile(n, alpha)  # so many at either end are outside of the interval
@@ -304,13 +305,14 @@ DRAWS, ALL_DRAWS, FEWEST_DRAWS = 50_000, 2_250_000, 5_000
 PRIOR = 0.5  # weight of one more dataset, on which two models are equal
 
 
-def signed_rank_posteriors(scores, rope=0.0):
+def signed_rank_posteriors(scores, rope=0.0, units=1.0):
     """Return P(row better than column) and P(both equal), two matrices of shares of draws.
 
     The Bayesian signed-rank test (Benavoli et al. 2014): with weights w of the differences d drawn
     from a Dirichlet distribution (1 a dataset, ``PRIOR`` for a difference of 0), a draw is for the
     better model if the sum of w_i w_j over d_i + d_j > 2 rope is larger than that over the pairs
-    within the region of practical equivalence, and that below.
+    within the region of practical equivalence, and that below. ``units`` are those that the scores
+    of each dataset are given in.
     """
     scores = _checked(scores)
     n, k = scores.shape
@@ -321,11 +323,12 @@ def signed_rank_posteriors(scores, rope=0.0):
     better, equal = np.full((k, k), np.nan), np.full((k, k), np.nan)
     for i in range(k):
         for j in range(i + 1, k):
-            d = np.append(0.0, np.round(scores[:, i] - scores[:, j], 10))
+            d = np.append(0.0, np.round(scores[:, i] - scores[:, j], 10) * units)
             sums = d[:, None] + d
+            gaps = np.array([sums - 2 * rope, -sums - 2 * rope])
             above, below = (
-                ((weights @ np.heaviside(gaps, 0.5).astype(np.float32)) * weights).sum(axis=1)
-                for gaps in np.round([sums - 2 * rope, -sums - 2 * rope], 10)
+                ((weights @ np.heaviside(side, 0.5).astype(np.float32)) * weights).sum(axis=1)
+                for side in (np.round(gaps, 10) if rope else gaps)
             )
             within = 1 - above - below if rope else np.full_like(above, -1)
             parts = np.round(np.stack([above, within, below]), 5)  # equal up to rounding

@@ -119,7 +119,7 @@ def bold_cells(cell, metric):
     found, ranked = set(), cell.by(metric)
     for place, values in enumerate(ranked.scaled):
         best = int(np.argmax(values))
-        rows = cell.sign(metric) * cell.splits[metric][place] / ranked.unit
+        rows = cell.sign(metric) * cell.splits[metric][place] / ranked.units[place]
         gaps = rows - rows[:, [best]]
         for model, value in enumerate(values):
             is_best = round(values[best] - value, DECIMALS) <= 0
@@ -240,7 +240,7 @@ def against_table(cell, metric, own):
         if j == place:
             continue
         gap, wins, *posterior = _pair(found, place, j)
-        size = statistics.effect(found.scaled[:, place] - found.scaled[:, j])
+        size = found.effect(place, j)
         ends = [number_text(found.unit * end, found.form) for end in (size.low, size.high)]
         interval = " to ".join(ends) if np.isfinite(size.low) else EN_DASH
         tests = statistics.sign_test(*found.wins[place, j].tolist()).p, p_values[j], adjusted[j]
@@ -269,8 +269,7 @@ def verdict_table(cell, metric):
 
     def sign(i, j):
         if adjusted[i, j] < 0.05:  # the side that the test speaks for, whatever the means
-            side = statistics.effect(found.scaled[:, i] - found.scaled[:, j]).rank_biserial
-            return "+" if side > 0 else MINUS
+            return "+" if found.effect(i, j).rank_biserial > 0 else MINUS
         return "" if i == j else "=" if equal[i, j] >= SURE else "\u00b7"
 
     rows = [
@@ -283,17 +282,19 @@ def verdict_table(cell, metric):
 
 def split_table(cell, metric, own):
     """Return on how many sets a model is surely better, equal or worse by its splits alone."""
-    place, unit = cell.models.index(own), cell.by(metric).unit
-    by_set = zip(cell.splits[metric], cell.test_shares, strict=True)
-    sets = [(q, cell.sign(metric) * scores / unit) for scores, q in by_set if len(scores) > 1]
+    place, sets = cell.models.index(own), []
+    of_sets = cell.splits[metric], cell.test_shares, cell.by(metric).units
+    for scores, share, unit in zip(*of_sets, strict=True):
+        if len(scores) > 1:
+            sets.append((cell.sign(metric) * scores / unit, share, cell.rope / unit))
     rows = []
     for j, other in enumerate(cell.labels):
         if j != place and sets:
-            gaps = [(one[:, place] - one[:, j], q) for q, one in sets]
-            found = np.array([statistics.correlated_t(*gap, cell.rope / unit) for gap in gaps])
+            gaps = [(scores[:, place] - scores[:, j], *more) for scores, *more in sets]
+            found = np.array([statistics.correlated_t(*gap) for gap in gaps])
             sure = (found >= SURE).sum(axis=0).tolist()
             rows.append((other, *sure, len(sets) - sum(sure), *found.mean(axis=0).tolist()))
-    share = f"{span([round(100 * q) for q, _ in sets] or [0])}%"
+    share = f"{span([round(100 * share) for _, share, _ in sets] or [0])}%"
     words = _of_metric(cell, metric) | {"own": cell.labels[place], "share": share}
     return WORDS.table("by_splits", rows, rope=cell.rope, **words)
 

@@ -277,7 +277,7 @@ class _Fold:
         for X, y, params in self.scored:
             if calibrated or params or isinstance(model, BaseRVFLRegressor):
                 found.append(
-                    {name: one.scorer(model, X, y, **params) for name, one in plan.items()}
+                    {n: private._score(model, X, y, one.scorer, params) for n, one in plan.items()}
                 )
             else:
                 scores = model._scores(X)
@@ -432,11 +432,6 @@ class _ScoredTable:
     def __init__(self, fold, model, group, make_design, centre, rows, M, are_ranked):
         X, y, params = rows
         self.centre, plan = centre, fold.task.plan
-        self.scorer: RowScorer | TargetScorer
-        if centre is None:
-            self.scorer = RowScorer(plan, model.classes_, X, y, params)
-        else:
-            self.scorer = TargetScorer(plan, X, y, params, are_ranked)
         with run_by_fit_too():
             if M is None:
                 self.X = fold.check(model, group, X)
@@ -448,6 +443,11 @@ class _ScoredTable:
                 sizes.append(_row_norms(M if centre is None else M - centre))
                 if centre is not None:
                     lost.append(_row_norms(M))
+        self.scorer: RowScorer | TargetScorer
+        if centre is None:
+            self.scorer = RowScorer(plan, model.classes_, X, y, params)
+        else:
+            self.scorer = TargetScorer(plan, X, y, params, are_ranked)
         self.size = sizes[0] if len(sizes) == 1 else namespace(sizes[0]).concatenate(sizes, -1)
         # What columns far from zero, and the sums before the activation, are rounded to.
         self.lost = None

@@ -180,7 +180,10 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             raise ValueError("a search for a classifier needs y, the class labels")
         with one_line_errors(self, X):
             splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        splits = list(splitter.split(X, y, **routed.splitter.split))
+        splits = [
+            (np.asarray(train), np.asarray(test))
+            for train, test in splitter.split(X, y, **routed.splitter.split)
+        ]
         self.n_splits_ = splitter.get_n_splits(X, y, **routed.splitter.split)
         if len(splits) != self.n_splits_:
             raise ValueError(
@@ -388,7 +391,7 @@ class _ResultTable:
     def leave_ties(self, names):
         """Leave candidates to scikit-learn whose mean is another's within rounding."""
         is_whole = np.all(~self.missing, axis=1)
-        for name in names:
+        for name in names if is_whole.any() else ():
             means = np.where(is_whole, self.scores["test", name].mean(axis=1), np.nan)
             order = np.argsort(means)  # NaN last, which is near nothing
             near = np.diff(means[order]) <= TIE * np.abs(means[order][1:])
@@ -445,6 +448,6 @@ class _ResultTable:
             if kind == "test":
                 # Failed candidates count as tied with the worst.
                 worst = 0.0 if np.isnan(means).all() else np.nanmin(means) - 1
-                ranked = rankdata(-np.where(np.isnan(means), worst, means), method="min")
+                ranked = rankdata(-np.nan_to_num(means, nan=worst), method="min")
                 results[f"rank_{name}"] = ranked.astype(np.int32, copy=False)
         return results

@@ -162,9 +162,12 @@ def _make_groups(base, prefix, stage, fixed, values, index, valid):
 def _family_member(base, fixed):
     """Return the last step with some parameters set, if work of its candidates can be shared."""
     try:
-        last = last_step(clone(base).set_params(**clone(fixed, safe=False)))
+        model = clone(base).set_params(**clone(fixed, safe=False))
+        if isinstance(base, Pipeline) and model.steps[-1][0] != base.steps[-1][0]:
+            raise NotShared("the last step is called otherwise")
     except (ValueError, AttributeError):
         raise NotShared("the estimator has no such parameters") from None
+    last = last_step(model)
     if not isinstance(last, FamilyMember):
         raise NotShared(f"{type(last).__name__} is not a network of this package")
     if not last._capabilities.exact_search:
@@ -202,6 +205,6 @@ def _why_not(last, name, value, valid):
         return "privileged_penalty='loo' is chosen in every fit"
     if name == "C" and value == np.inf:
         return "C=inf is solved by singular values"
-    if name == "C" and not SMALLEST_C <= value <= LARGEST_C:
+    if name == "C" and not SMALLEST_C <= float(value) <= LARGEST_C:  # float32 has no such bounds
         return "C is so small or large that squares of scores or of 1/C underflow"
     return None

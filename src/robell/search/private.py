@@ -16,13 +16,13 @@ from sklearn.model_selection import GridSearchCV
 
 VALIDATION = "sklearn.model_selection._validation"
 HOMES = {
-    "_BaseScorer": "sklearn.metrics._scorer",
     "_MultimetricScorer": "sklearn.metrics._scorer",
     "_PassthroughScorer": "sklearn.metrics._scorer",
     "_check_method_params": "sklearn.utils.validation",
     "_fit_and_score": VALIDATION,
     "_insert_error_scores": VALIDATION,
     "_safe_split": "sklearn.utils.metaestimators",
+    "_score": VALIDATION,
     "_warn_or_raise_about_fit_failures": VALIDATION,
     "_yield_masked_array_for_each_param": "sklearn.model_selection._search",
 }
@@ -39,6 +39,7 @@ CALLS: dict[str, tuple[int, tuple[str, ...]]] = {
     ),
     "_insert_error_scores": (2, ()),
     "_safe_split": (5, ()),
+    "_score": (5, ()),
     "_warn_or_raise_about_fit_failures": (2, ()),
     "_yield_masked_array_for_each_param": (1, ()),
 }

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config, metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
 
 from robell._core.array import EPS, beside, namespace, to_host
 from robell._core.ridge.calibrate import calibrated_probability
@@ -218,7 +219,7 @@ def plan_scores(scorers, score_params, of_targets):
     for name, scorer in (scorers._scorers if several else {"score": scorers}).items():
         if isinstance(scorer, private._PassthroughScorer):  # the estimator's own score
             scorer = metrics.get_scorer("r2" if of_targets else "accuracy")
-        if not isinstance(scorer, private._BaseScorer):
+        if type(scorer) is not type(metrics.get_scorer("accuracy")):
             raise NotShared("a scorer is a function of the fitted estimator")
         response, function = scorer._response_method, scorer._score_func
         first = response if isinstance(response, str) else response[0]
@@ -291,8 +292,13 @@ class RowScorer:
 
     def __init__(self, plan, classes, X, y, params):
         self.plan, self.classes, self.X, self.y, self.params = plan, classes, X, y, params
-        codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
-        self.codes = np.where(classes[codes] == y, codes, -1)
+        try:
+            codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
+            self.codes = np.where(classes[codes] == y, codes, -1)
+            if (self.codes < 0).any():
+                check_classification_targets(y)
+        except (TypeError, ValueError) as error:  # as every scorer will say
+            raise NotShared("some rows to score have no valid label") from error
         self.both = len(classes) == 2 and np.array_equal(np.unique(self.codes), [0, 1])
         self.of_labels = all(one.depends_on == "labels" for one in plan.values())
 
@@ -391,8 +397,10 @@ class TargetScorer:
 
 
 def _called(scorer: Any, models: Iterable[Any], rows: Any) -> Array:
-    """Return a scorer's values, called for one model after another."""
+    """Return a scorer's values, numbers all of them, called for one model after another."""
     try:
-        return np.array([scorer(model, rows.X, rows.y, **rows.params) for model in models])
+        return np.array(
+            [private._score(model, rows.X, rows.y, scorer, rows.params) for model in models]
+        )
     except Exception as error:  # the caller's code: scikit-learn follows error_score
         raise NotShared(f"a scorer raises {type(error).__name__}") from error

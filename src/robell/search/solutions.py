@@ -544,9 +544,10 @@ def whole_table(task, model, prepared, T, group, number):
         or len(prepared.T) != len(train)
     ):
         return None
-    is_test = np.zeros(len(task.X), bool)
-    is_test[test] = True
-    parted = len(train) + len(test) == len(is_test) and not is_test[train].any()
+    is_known = np.zeros(len(task.X), bool)
+    is_known[train] = is_known[test] = True
+    # Every row once: a bootstrap has some twice, and is as long.
+    parted = len(train) + len(test) == len(is_known) and is_known.all()
     if not parted or len(test) > len(train):
         return None
     layer = (model.hidden_weights_, model.hidden_bias_)
