@@ -69,7 +69,7 @@ from robell._core.ridge.calibrate import (
 )
 from robell._core.ridge.loo import place_of_smallest
 from robell._core.ridge.solve import System, WithConstant, choose_C, require_finite
-from robell._core.ridge.twins import deal_out, find_twins
+from robell._core.ridge.twins import deal_out, left_out_together
 from robell.models import _validation as gate
 
 OF_EARLIER_FIT = ("n_samples_seen_", "n_samples_fitted_", "device_", "dtype_", "engine_")
@@ -382,8 +382,7 @@ class FamilyMember(BaseEstimator):
         total = rows.multiplicity if importance is None else rows.multiplicity * importance
         further_penalty = self._fit_penalty(self._design(rows.X), rows)
         leave_out = self._leaves_out()
-        # Copies of a row must be left out with it.
-        twins = find_twins(rows.X) if leave_out or self.C == "loo" else None
+        twins = left_out_together(*rows) if leave_out or self.C == "loo" else None
         X, weights, targets = rows.X, total, T
         if twins is not None:
             X = X[twins.first]

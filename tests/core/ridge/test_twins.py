@@ -11,11 +11,19 @@ from robell import (
     NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
+    RVFLRegressor,
+    VarianceRVFLClassifier,
     find_label_issues,
 )
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import solve_ridge
-from robell._core.ridge.twins import FOLDS, deal_out, distinct_rows, find_twins
+from robell._core.ridge.twins import (
+    FOLDS,
+    deal_out,
+    distinct_rows,
+    find_twins,
+    left_out_together,
+)
 
 
 def by_loops(X):
@@ -215,3 +223,96 @@ def test_of_hardly_any_kinds_of_rows_single_rows_are_left_out():
     X = np.repeat([[0.0], [1.0], [2.0]], [30, 4, 1], axis=0)
     some = distinct_rows(X).in_parts(np.ones(35), np.zeros(35, int))
     assert sorted(np.bincount(X[some.first, 0].astype(int))) == [1, 4, FOLDS]
+
+
+def kinds_of_rows(rng, n_kinds=12, n_rows=90):
+    """Return the kinds, which of them every row is, and labels that go with them more or less."""
+    kinds = rng.normal(size=(n_kinds, 2))
+    which = rng.integers(0, n_kinds, n_rows)
+    return kinds, which, (rng.random(n_rows) < rng.random(n_kinds)[which]).astype(int)
+
+
+def test_parts_of_the_labels_add_up_to_the_rows(rng):
+    kinds, which, labels = kinds_of_rows(rng)
+    weight, T = rng.uniform(0.5, 2.0, len(which)), np.eye(2)[labels]
+    twins = left_out_together(kinds[which], labels, np.ones(len(which)))
+    w, t = twins.merge(weight, T)
+    rows = kinds[which][twins.first]
+    np.testing.assert_array_equal(rows[twins.group], kinds[which])
+    np.testing.assert_allclose(rows.T * w @ rows, kinds[which].T * weight @ kinds[which])
+    np.testing.assert_allclose(rows.T * w @ t, kinds[which].T * weight @ T)
+
+
+def test_rows_of_a_few_kinds_with_different_targets_are_left_out_one_by_one(rng):
+    kinds, which, _ = kinds_of_rows(rng, 11, 60)
+    X, T, w = kinds[which], rng.normal(size=(60, 2)), rng.uniform(0.5, 2.0, 60)
+    twins = left_out_together(X, T, np.ones(60))
+    weight, merged = twins.merge(w, T)
+    rows = X[twins.first]
+    design = RowBlocks(lambda block: rows[block], *rows.shape)
+    found = solve_ridge(design, merged, 3.0, weight, True).loo_scores[twins.group]
+    sizes = np.bincount(which)[which]
+    assert sizes.min() < 3 < sizes.max()
+    for i in np.flatnonzero(sizes > 2):
+        kept = np.arange(60) != i
+        A, v = X[kept], w[kept]
+        beta = np.linalg.solve(A.T * v @ A + np.eye(2) / 3.0, A.T * v @ T[kept])
+        np.testing.assert_allclose(found[i], X[i] @ beta, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_kinds", [2, 5, 24])
+@pytest.mark.parametrize("C", [1.0, "loo"])
+def test_probabilities_of_few_kinds_of_rows_are_their_shares(n_kinds, C, rng):
+    kinds, which, _ = kinds_of_rows(rng, n_kinds, 1000)
+    share = np.where(np.arange(n_kinds) % 2, 0.9, 0.15)
+    y = (rng.random(1000) < share[which]).astype(int)
+    X = np.eye(n_kinds)[which]  # nothing is said of a kind by the others
+    P = RVFLClassifier(20, C=C, random_state=0).fit(X, y).predict_proba(np.eye(n_kinds))[:, 1]
+    loss = -(share * np.log(P) + (1 - share) * np.log(1 - P)).mean()
+    least = -(share * np.log(share) + (1 - share) * np.log(1 - share)).mean()
+    assert loss < least + 0.03
+
+
+def test_targets_of_few_kinds_of_rows_are_not_shrunk(rng):
+    x = rng.integers(0, 2, 200).astype(float)[:, None]
+    y = 3.0 * x[:, 0] + 0.1 * rng.normal(size=200)
+    model = RVFLRegressor(C="loo", intervals=True, random_state=0).fit(x, y)
+    np.testing.assert_allclose(model.predict([[0.0], [1.0]]), [0.0, 3.0], atol=0.05)
+    assert np.ptp(model.predict_interval([[0.0]], 0.9)) < 0.5
+
+
+@pytest.mark.parametrize("n_kinds", [1, 6, 15])
+@pytest.mark.parametrize(
+    "model",
+    [
+        RVFLClassifier(5, C="loo", random_state=0),
+        VarianceRVFLClassifier(5, C="loo", variance="total", random_state=0),
+        RoBellRVFLClassifier(5, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_few_kinds_of_rows_in_any_order_weights_and_parts_are_one_table(model, n_kinds, rng):
+    kinds, which, y = kinds_of_rows(rng, n_kinds)
+    y[:2], X, weight = [0, 1], kinds[which], rng.integers(1, 4, 90)
+    expected = model.fit(X, y, sample_weight=weight).predict_proba(kinds)
+    order = rng.permutation(weight.sum())
+    X, y = np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order]
+    np.testing.assert_allclose(model.fit(X, y).predict_proba(kinds), expected, atol=1e-8)
+    other_names = model.fit(X, np.array(["b", "a"])[y]).predict_proba(kinds)
+    np.testing.assert_allclose(other_names[:, ::-1], expected, atol=1e-8)
+    stream = type(model)(**model.get_params())
+    for part in np.array_split(np.arange(len(y)), 3):
+        stream.partial_fit(X[part], y[part], classes=[0, 1])
+    np.testing.assert_allclose(stream.predict_proba(kinds), expected, atol=1e-8)
+
+
+def test_copies_under_one_label_are_left_out_together(rng):
+    X = rng.normal(size=(12, 2))
+    y = np.arange(12) % 2
+    twice = left_out_together(np.vstack([X, X]), np.r_[y, y], np.ones(24))
+    assert twice.parts is None
+    assert left_out_together(X, y, np.ones(12)) is None
+    # Of hardly any kinds of rows a weight is divided as the rows are that it stands for.
+    few = left_out_together(X[:4], y[:4], np.full(4, 2.0))
+    repeated = left_out_together(np.repeat(X[:4], 2, axis=0), np.repeat(y[:4], 2), np.ones(8))
+    assert len(few.first) == len(repeated.first) == 8
