@@ -263,7 +263,7 @@ def test_rows_of_a_few_kinds_with_different_targets_are_left_out_one_by_one(rng)
 @pytest.mark.parametrize("n_kinds", [2, 5, 24])
 @pytest.mark.parametrize("C", [1.0, "loo"])
 def test_probabilities_of_few_kinds_of_rows_are_their_shares(n_kinds, C, rng):
-    kinds, which, _ = kinds_of_rows(rng, n_kinds, 1000)
+    _, which, _ = kinds_of_rows(rng, n_kinds, 1000)
     share = np.where(np.arange(n_kinds) % 2, 0.9, 0.15)
     y = (rng.random(1000) < share[which]).astype(int)
     X = np.eye(n_kinds)[which]  # nothing is said of a kind by the others

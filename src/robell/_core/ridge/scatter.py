@@ -106,7 +106,7 @@ class LeftOut:
         self.design = design
         self.means = penalty.scatter.means @ R
         sizes = penalty.scatter.sizes
-        counts = penalty.counts.clip(0.0)  # less than nothing of a group may be in a part on average
+        counts = penalty.counts.clip(0.0)  # estimated for parts, a little below zero at times
         rest = sizes - counts
         # A group that leaves with the row had no scatter.
         self.taken = penalty.weight * np.divide(
