@@ -69,7 +69,7 @@ from robell._core.ridge.calibrate import (
 )
 from robell._core.ridge.loo import place_of_smallest
 from robell._core.ridge.solve import System, WithConstant, choose_C, require_finite
-from robell._core.ridge.twins import deal_out, left_out_together
+from robell._core.ridge.twins import fold_shares, left_out_together
 from robell.models import _validation as gate
 
 OF_EARLIER_FIT = ("n_samples_seen_", "n_samples_fitted_", "device_", "dtype_", "engine_")
@@ -800,14 +800,14 @@ class BaseRVFLClassifier(FamilyClassifier):
 
 
 def folds_of(model, prepared):
-    """Yield each fold's samples, and X, T, weights and penalty made of all other samples."""
+    """Yield how much of every sample a fold holds, and X, T, weights and penalty of the rest."""
     samples, setting = prepared.samples, {n: getattr(model, n) for n in model._weight_parameters}
-    fold = deal_out(*samples)
-    for k in range(fold.max() + 1):
-        held, kept = fold == k, fold != k
+    for held in fold_shares(*samples).T:
+        kept = held < 1.0
         if not kept.any():
             return  # all rows are equal: none can be scored by others
-        part = gate.TrainingRows(*(values[kept] for values in samples))
+        rest = samples._replace(multiplicity=samples.multiplicity * (1.0 - held))
+        part = gate.TrainingRows(*(values[kept] for values in rest))
         seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
         twin = of_classes(model, seen)
         rows = twin._fit_rows(part._replace(labels=labels))
@@ -828,7 +828,8 @@ def scores_of_folds(model, prepared):
     scores = np.zeros((len(X), len(model.classes_)))
     for held, fitted in prepared.folds or folds_of(model, prepared):
         found = copy(model)._fit_ridge(*fitted, False)
-        scores[held] = model._linear_scores(X[held], found.beta)
+        some = held > 0.0
+        scores[some] += held[some, None] * model._linear_scores(X[some], found.beta)
     return scores
 
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from robell import (
     ComplexRVFLClassifier,
     ELMClassifier,
+    HuberRVFLClassifier,
+    IntuitionisticFuzzyRVFLClassifier,
     NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
@@ -19,9 +21,9 @@ from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import solve_ridge
 from robell._core.ridge.twins import (
     FOLDS,
-    deal_out,
     distinct_rows,
     find_twins,
+    fold_shares,
     left_out_together,
 )
 
@@ -123,17 +125,18 @@ def test_merged_rows_are_left_out_as_refits_without_all_copies_say(rng):
         np.testing.assert_allclose(solution.loo_scores[twins.group[i]], M[i] @ beta, atol=1e-10)
 
 
-@pytest.mark.parametrize("n_distinct", [7, 43])
-@pytest.mark.parametrize("copies", [False, True])
+@pytest.mark.parametrize(
+    ("n_distinct", "copies"), [(7, False), (11, False), (11, True), (43, False), (43, True)]
+)
 def test_folds_depend_on_what_rows_are_and_classes_are_spread_evenly(rng, n_distinct, copies):
     X, labels = rng.normal(size=(n_distinct, 2)), (np.arange(n_distinct) % 3 == 0).astype(int)
     which = np.append(np.arange(n_distinct), rng.integers(0, n_distinct, 30 * copies))
     which = rng.permutation(which)
-    fold = deal_out(X, labels, np.ones(n_distinct))
+    fold = fold_shares(X, labels, np.ones(n_distinct)).argmax(1)
     np.testing.assert_array_equal(
-        deal_out(X[which], labels[which], np.ones(len(which))), fold[which]
+        fold_shares(X[which], labels[which], np.ones(len(which))).argmax(1), fold[which]
     )
-    np.testing.assert_array_equal(deal_out(X, 1 - labels, np.ones(n_distinct)), fold)
+    np.testing.assert_array_equal(fold_shares(X, 1 - labels, np.ones(n_distinct)).argmax(1), fold)
     for mine in (labels == 0, labels == 1, labels >= 0):
         counts = np.bincount(fold[mine], minlength=min(10, n_distinct))
         assert np.ptp(counts) <= 1
@@ -304,6 +307,35 @@ def test_few_kinds_of_rows_in_any_order_weights_and_parts_are_one_table(model, n
     for part in np.array_split(np.arange(len(y)), 3):
         stream.partial_fit(X[part], y[part], classes=[0, 1])
     np.testing.assert_allclose(stream.predict_proba(kinds), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_kinds", [1, 6, 15])
+def test_folds_share_kinds_of_rows_under_several_labels(n_kinds, rng):
+    kinds, which, labels = kinds_of_rows(rng, n_kinds)
+    X, weight = kinds[which], rng.integers(1, 4, 90).astype(float)
+    shares = fold_shares(X, labels, weight)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert shares.min() >= 0
+    # No fold holds all rows of a kind under several labels, nor hardly any rows.
+    for kind in np.unique(which):
+        mine = which == kind
+        if weight[mine].min() and np.bincount(labels[mine], weight[mine], 2).min() >= 2:
+            assert (weight[mine] @ shares[mine] < 0.9 * weight[mine].sum()).all()
+    held = weight @ shares
+    assert held.max() < 0.3 * held.sum()
+    # A weight is a row repeated, and classes have no names.
+    times = weight.astype(int)
+    again = fold_shares(np.repeat(X, times, axis=0), np.repeat(labels, times), np.ones(times.sum()))
+    np.testing.assert_allclose(again, np.repeat(shares, times, axis=0), atol=1e-12)
+    np.testing.assert_allclose(fold_shares(X, 1 - labels, weight), shares, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [IntuitionisticFuzzyRVFLClassifier, HuberRVFLClassifier])
+def test_models_of_folds_know_the_shares_of_few_kinds_of_rows(model, rng):
+    x = rng.integers(0, 2, 400)
+    y = (rng.random(400) < np.array([0.2, 0.8])[x]).astype(int)
+    fitted = model(C="loo", random_state=0).fit(x[:, None].astype(float), y)
+    np.testing.assert_allclose(fitted.predict_proba([[0.0], [1.0]])[:, 1], [0.2, 0.8], atol=0.1)
 
 
 def test_copies_under_one_label_are_left_out_together(rng):

@@ -196,21 +196,32 @@ def _own_order(X: Any) -> Any:
     return np.argsort(to_host(X @ direction), kind="stable")
 
 
-def deal_out(X: Array, labels: Labels, multiplicity: Array) -> Labels:
-    """Return the fold of every row, classes spread evenly; fewer folds where fewer rows differ."""
+def fold_shares(X: Array, labels: Labels, multiplicity: Array) -> Array:
+    """Return how much of every row each fold holds, classes spread evenly: equal ones are in one.
+
+    Rows that are left out in parts are in the folds of these. There are fewer folds where fewer
+    rows differ.
+    """
     # Dealt out in the order of a hash of their numbers, class by class, so that neither the order
     # of the rows, nor how often each occurs, nor the names of the classes change anything.
-    twins = find_twins(X)
-    group = np.arange(len(X)) if twins is None else np.asarray(twins.group)
-    first = group if twins is None else np.asarray(twins.first)
+    twins = left_out_together(X, labels, multiplicity) or Twins(*[np.arange(len(X))] * 2)
+    first, group, parts = np.asarray(twins.first), np.asarray(twins.group), twins.parts
     counts = np.zeros((len(first), int(labels.max()) + 1))
     np.add.at(counts, (group, labels), multiplicity)
     keys = row_keys(X[first], 0)
     by_rows = np.argsort(keys @ counts)  # equal counts go to the first class in this order
     label = by_rows[counts[:, by_rows].argmax(axis=1)]
+    if parts is not None:
+        label = label[parts.whole]
     smallest = np.full(counts.shape[1], keys.max())
     np.minimum.at(smallest, label, keys)
-    order = np.lexsort((keys, smallest[label]))
-    fold = np.empty(len(first), np.intp)
-    fold[order] = np.arange(len(first)) % (FOLDS if len(first) <= MANY else FOLDS_OF_MANY)
-    return fold[group]
+    order = np.lexsort((keys, np.argsort(by_rows)[label], smallest[label]))
+    n_folds = min(len(first), FOLDS if len(first) <= MANY else FOLDS_OF_MANY)
+    shares = np.empty((len(first), n_folds))
+    shares[order] = np.eye(n_folds)[np.arange(len(first)) % n_folds]
+    if parts is not None:
+        shares = sum_by_group(shares, parts.whole, len(first)) / parts.n_parts[:, None]
+        # Rounded: a row of which rounding alone is left would be a class of no weight.
+        shares = twins.merge(multiplicity, shares[group])[1].clip(0.0).round(12)
+        shares /= shares.sum(axis=1, keepdims=True)
+    return shares[group]
