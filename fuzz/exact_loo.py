@@ -13,7 +13,7 @@ import numpy as np
 from random_searches import draw_columns
 
 from robell import ELMClassifier, RVFLClassifier, RVFLRegressor
-from robell._core.ridge.twins import find_twins
+from robell._core.ridge.twins import left_out_together
 from robell.models._estimator import PAPER_C
 
 MODELS = (RVFLClassifier, ELMClassifier, RVFLRegressor)
@@ -40,14 +40,14 @@ def draw_problem(seed):
 def exact_errors(model, X, y):
     """Return the squared leave-one-out error under every C of the paper, by refits in 50 digits.
 
-    Equal rows are merged, and so left out together. The fitted model's features are taken as they
-    are.
+    Rows that are left out together are merged. The fitted model's features are taken as they are.
     """
     rows = model._validate_new(X)
     is_number = isinstance(model, RVFLRegressor)
     T = (y - y.mean()) / y.std() if is_number else (y[:, None] == model.classes_).astype(float)
     T, w = T.reshape(len(y), -1), np.ones(len(y))
-    if (twins := find_twins(rows)) is not None:
+    outcome = T if is_number else (y == model.classes_[1]).astype(int)
+    if (twins := left_out_together(rows, outcome, w)) is not None:
         w, T = twins.merge(w, T)
         rows = rows[twins.first]
     M = model._design(rows).whole()

@@ -86,6 +86,17 @@ def test_tensors_give_the_model_that_arrays_give(rng, device, model, n_rows):
     assert_same_model(found, expected, X, X_device)
 
 
+@pytest.mark.parametrize("model", MODELS[1:5])
+@pytest.mark.parametrize("n_kinds", [2, 15])
+def test_few_kinds_of_rows_are_left_out_as_those_of_arrays(rng, device, model, n_kinds):
+    which, weight = rng.integers(0, n_kinds, 100), rng.integers(1, 4, 100).astype(float)
+    X, y = rng.normal(size=(n_kinds, 2))[which], (rng.random(100) < which % 2 / 2 + 0.2).astype(int)
+    expected = clone(model).fit(X, y, sample_weight=weight)
+    X_device, y_device, weight_device = tensors(device, X, y, weight)
+    found = clone(model).fit(X_device, y_device, sample_weight=weight_device)
+    assert_same_model(found, expected, X, X_device)
+
+
 @pytest.mark.parametrize("model", [MODELS[0], MODELS[4]])
 def test_several_classes_names_and_weights(rng, device, model):
     X = rng.normal(size=(150, 3))

@@ -54,8 +54,13 @@ def host(value):
 @pytest.mark.parametrize("model", REGRESSORS, ids=repr)
 @pytest.mark.parametrize("n_targets", [1, 2])
 @pytest.mark.parametrize("targets_on_device", [True, False])
-def test_a_regressor_on_tensors_is_that_on_arrays(model, n_targets, targets_on_device, device):
+@pytest.mark.parametrize("few_kinds", [True, False])
+def test_a_regressor_on_tensors_is_that_on_arrays(
+    model, n_targets, targets_on_device, few_kinds, device
+):
     X, Y = table(n_targets)
+    if few_kinds:
+        X = np.sign(X)[:, : 1 + n_targets]
     w = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
     expected = clone(model).fit(X, Y, w)
     rows = torch.as_tensor(X, device=device)

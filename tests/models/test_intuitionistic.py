@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from robell import IntuitionisticFuzzyRVFLClassifier, RoBellRVFLClassifier, RVFLClassifier
 from robell._core.balls.graphs import graph_term
-from robell._core.ridge.twins import deal_out
+from robell._core.ridge.twins import fold_shares
 from robell.models._estimator import scores_of_folds
 
 GRAPHS = {"score_power": 1, "class_weight": "ratio", "graph": "lda"}
@@ -198,7 +198,7 @@ def test_left_out_scores_are_refits_without_the_fold(rng, n_hidden, more):
     model = IntuitionisticFuzzyRVFLClassifier(n_hidden, C=2.0, random_state=0, **more).fit(X, y)
     assert (model.score_ == 0).any()
     scores = scores_of_folds(model, model._prepare(X, y))
-    fold = deal_out(X, y, np.ones(len(y)))
+    fold = fold_shares(X, y, np.ones(len(y))).argmax(1)
     assert fold.max() == 9
     for k in range(10):
         rest = fold != k
@@ -208,12 +208,14 @@ def test_left_out_scores_are_refits_without_the_fold(rng, n_hidden, more):
 
 def test_folds_know_content_and_class_only(rng):
     X, y = clouds(rng, (33, 12))
-    fold = deal_out(X, y, np.ones(len(y)))
+    fold = fold_shares(X, y, np.ones(len(y))).argmax(1)
     order = rng.permutation(np.repeat(np.arange(len(y)), rng.integers(1, 4, len(y))))
-    np.testing.assert_array_equal(deal_out(X[order], y[order], np.ones(len(order))), fold[order])
+    np.testing.assert_array_equal(
+        fold_shares(X[order], y[order], np.ones(len(order))).argmax(1), fold[order]
+    )
     for c in (0, 1):
         assert np.ptp(np.bincount(fold[y == c], minlength=10)) <= 1
-    assert set(deal_out(X[:3], y[:3], np.ones(3))) == {0, 1, 2}
+    assert set(fold_shares(X[:3], y[:3], np.ones(3)).argmax(1)) == {0, 1, 2}
 
 
 def test_a_graph_does_not_leave_rows_out_for_C():

@@ -20,7 +20,7 @@ from robell import (
     RVFLClassifier,
 )
 from robell._core.ridge.calibrate import even_within_classes, fit_calibration
-from robell._core.ridge.twins import FOLDS, FOLDS_OF_MANY, MANY, deal_out
+from robell._core.ridge.twins import FOLDS, FOLDS_OF_MANY, MANY, fold_shares
 from robell.models._estimator import PAPER_C, scores_of_folds
 
 FOLDED = {
@@ -102,7 +102,7 @@ def test_probabilities_of_new_rows_are_as_steep_as_they_should_be(name):
 @pytest.mark.parametrize("n_hidden", [4, 60], ids=["tall", "wide"])
 def test_C_has_the_smallest_error_of_rows_in_folds_of_their_own(name, n_hidden):
     X, y = overlapping(0, (40, 20))
-    T, fold = np.eye(2)[y], deal_out(X, y, np.ones(60))
+    T, fold = np.eye(2)[y], fold_shares(X, y, np.ones(60)).argmax(1)
     estimator = partial(FOLDED[name], n_hidden, calibrate=False)
     model = estimator(C="loo").fit(X, y)
     weight = np.ones(60)  # within a class rows count alike, classes as in the fit
@@ -134,7 +134,7 @@ def test_a_class_that_a_fold_has_all_rows_of(name):
     model = FOLDED[name](class_weight=cost).fit(X, y)
     prepared = model._prepare(X, y)
     scores = scores_of_folds(model, prepared)
-    rest = deal_out(X, y, np.ones(60)) != deal_out(X, y, np.ones(60))[7]
+    rest = fold_shares(X, y, np.ones(60)).argmax(1) != fold_shares(X, y, np.ones(60)).argmax(1)[7]
     refit = FOLDED[name](class_weight={0: 1.0, 1: 2.0}, calibrate=False).fit(X[rest], y[rest])
     np.testing.assert_allclose(scores[7, :2], refit._class_scores(X[7:8])[0], atol=1e-9)
     assert scores[7, 2] == 0
@@ -182,19 +182,20 @@ def test_rows_of_a_class_count_alike_and_classes_as_they_weigh(rng):
 
 def test_small_tables_have_more_folds(rng):
     X, y = rng.normal(size=(MANY + 1, 2)), rng.integers(0, 2, MANY + 1)
-    assert deal_out(X[1:], y[1:], np.ones(MANY)).max() + 1 == FOLDS
-    assert deal_out(X, y, np.ones(MANY + 1)).max() + 1 == FOLDS_OF_MANY
-    again = deal_out(np.tile(X[1:], (2, 1)), np.tile(y[1:], 2), np.ones(2 * MANY))
+    assert fold_shares(X[1:], y[1:], np.ones(MANY)).argmax(1).max() + 1 == FOLDS
+    assert fold_shares(X, y, np.ones(MANY + 1)).argmax(1).max() + 1 == FOLDS_OF_MANY
+    again = fold_shares(np.tile(X[1:], (2, 1)), np.tile(y[1:], 2), np.ones(2 * MANY)).argmax(1)
     assert again.max() + 1 == FOLDS
     np.testing.assert_array_equal(
-        deal_out(X, 1 - y, np.ones(len(y))), deal_out(X, y, np.ones(len(y)))
+        fold_shares(X, 1 - y, np.ones(len(y))).argmax(1),
+        fold_shares(X, y, np.ones(len(y))).argmax(1),
     )
     # Copies of a row with as many labels of one class as of another belong to neither by its name.
     twice, labels = np.vstack([X[:40], X[:40]]), np.r_[np.arange(40) % 3, (np.arange(40) + 1) % 3]
     for renamed in permutations(range(3)):
         np.testing.assert_array_equal(
-            deal_out(twice, np.array(renamed)[labels], np.ones(80)),
-            deal_out(twice, labels, np.ones(80)),
+            fold_shares(twice, np.array(renamed)[labels], np.ones(80)).argmax(1),
+            fold_shares(twice, labels, np.ones(80)).argmax(1),
         )
 
 
@@ -215,7 +216,7 @@ def test_a_variant_whose_weights_know_labels_can_ask_for_folds(monkeypatch):
     X, y = overlapping(0, (40, 20))
     model = ShareOfOwnClass(9, random_state=0)
     found = calibration_scores(model, X, y, monkeypatch)
-    fold = deal_out(X, y, np.ones(60))
+    fold = fold_shares(X, y, np.ones(60)).argmax(1)
     for k in range(10):
         refit = clone(model).set_params(calibrate=False).fit(X[fold != k], y[fold != k])
         np.testing.assert_allclose(found[fold == k], refit.decision_function(X[fold == k]))

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from robell import MultiViewRVFLClassifier, RVFLClassifier, paper_grid
 from robell._core.balls.graphs import graph_term
 from robell._core.ridge.calibrate import fit_calibration
-from robell._core.ridge.twins import deal_out
+from robell._core.ridge.twins import fold_shares
 from robell.models import multi_view as module
 from robell.models._estimator import PAPER_C
 from robell.scale.out_of_core import OutOfCoreFit
@@ -212,7 +212,7 @@ def test_with_a_graph_probabilities_come_from_models_without_the_rows_fold(monke
     monkeypatch.setattr("robell.models._estimator.fit_calibration", spy)
     model = clone(MODEL).set_params(graph="lda", graph_weight=0.1)
     clone(model).fit(X, y)
-    fold = deal_out(X, y, np.ones(len(y)))
+    fold = fold_shares(X, y, np.ones(len(y))).argmax(1)
     for k in range(fold.max() + 1):
         refit = clone(model).set_params(calibrate=False).fit(X[fold != k], y[fold != k])
         expected = class_scores(refit, X[fold == k])

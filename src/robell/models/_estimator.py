@@ -70,7 +70,7 @@ from robell._core.ridge.calibrate import (
 )
 from robell._core.ridge.loo import place_of_smallest
 from robell._core.ridge.solve import System, WithConstant, choose_C, require_finite
-from robell._core.ridge.twins import deal_out, find_twins
+from robell._core.ridge.twins import fold_shares, left_out_together
 from robell.models import _validation as gate
 
 OF_EARLIER_FIT = (
@@ -387,8 +387,7 @@ class FamilyMember(BaseEstimator):
         total = rows.multiplicity if importance is None else rows.multiplicity * importance
         further_penalty = self._fit_penalty(self._design(rows.X), rows)
         leave_out = self._leaves_out()
-        # Copies of a row must be left out with it.
-        twins = find_twins(rows.X) if leave_out or self.C == "loo" else None
+        twins = left_out_together(*rows) if leave_out or self.C == "loo" else None
         X, weights, targets = rows.X, total, T
         if twins is not None:
             X = X[twins.first]
@@ -807,14 +806,14 @@ class BaseRVFLClassifier(FamilyClassifier):
 
 
 def folds_of(model, prepared):
-    """Yield each fold's samples, and X, T, weights and penalty made of all other samples."""
+    """Yield how much of every sample a fold holds, and X, T, weights and penalty of the rest."""
     samples, setting = prepared.samples, {n: getattr(model, n) for n in model._weight_parameters}
-    fold = deal_out(*samples)
-    for k in range(fold.max() + 1):
-        held, kept = fold == k, fold != k
+    for held in fold_shares(*samples).T:
+        kept = held < 1.0
         if not kept.any():
             return  # all rows are equal: none can be scored by others
-        part = gate.TrainingRows(*(values[kept] for values in samples))
+        rest = samples._replace(multiplicity=samples.multiplicity * (1.0 - held))
+        part = gate.TrainingRows(*(values[kept] for values in rest))
         seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
         twin = of_classes(model, seen)
         rows = twin._fit_rows(part._replace(labels=labels))
@@ -835,7 +834,8 @@ def scores_of_folds(model, prepared):
     scores = np.zeros((len(X), len(model.classes_)))
     for held, fitted in prepared.folds or folds_of(model, prepared):
         found = copy(model)._fit_ridge(*fitted, False)
-        scores[held] = model._linear_scores(X[held], found.beta)
+        some = held > 0.0
+        scores[some] += held[some, None] * model._linear_scores(X[some], found.beta)
     return scores
 
 

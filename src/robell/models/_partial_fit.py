@@ -19,7 +19,7 @@ from sklearn.base import _fit_context, is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from robell._core.array import one_hot, sum_by_group
+from robell._core.array import one_hot
 from robell._core.membership.frozen import frozen_membership
 from robell._core.membership.pairs import require_squares
 from robell._core.membership.samples import UNBOUNDED, empty_reservoir, settle
@@ -27,7 +27,7 @@ from robell._core.ridge import state as sums
 from robell._core.ridge.calibrate import even_within_classes, fit_calibration
 from robell._core.ridge.loo import place_of_smallest
 from robell._core.ridge.solve import REFINE_BELOW
-from robell._core.ridge.twins import find_twins
+from robell._core.ridge.twins import Twins, left_out_together
 from robell.models import _validation as gate
 from robell.models._estimator import (
     OF_EARLIER_FIT,
@@ -80,8 +80,12 @@ class Sample(NamedTuple):
     T: np.ndarray  # targets: one-hot of classes
     counted: np.ndarray  # how many rows seen each stands for, with its weight
     merged: tuple[np.ndarray, ...]  # rows, targets, weights and counts of the merged rows
-    group: np.ndarray | slice  # the merged row of every row
+    twins: Twins | None  # how they were merged
     seen: np.ndarray | None = None  # how many rows seen each stands for; of classes
+
+    def of_rows(self, scores):
+        """Return the scores of all rows, from those of the merged ones."""
+        return scores if self.twins is None else scores[self.twins.group]
 
 
 class Found(NamedTuple):
@@ -483,7 +487,8 @@ class StreamingMixin(Streaming):
             weight *= cost[kept.labels]
         known = np.bincount(kept.labels, weights=kept.weight, minlength=len(self.classes_))
         stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
-        sample = merged_sample(kept.rows, T, weight, weight * stands_for)
+        twins = left_out_together(kept.rows, kept.labels, kept.weight)
+        sample = merged_sample(twins, kept.rows, T, weight, weight * stands_for)
         return sample._replace(seen=kept.weight * stands_for)
 
     def _chosen(self, state, cost, sample):
@@ -504,7 +509,7 @@ class StreamingMixin(Streaming):
             scores = self._scores_of_sample(state, found)
             T, counted = found.sample.T, found.sample.counted
             self.calibration_slope_, self.calibration_offsets_ = fit_calibration(
-                scores[found.sample.group], T, even_within_classes(counted, T, found.sample.seen)
+                found.sample.of_rows(scores), T, even_within_classes(counted, T, found.sample.seen)
             )
         self._set_output_weights(found.solution.beta)
 
@@ -610,7 +615,8 @@ class StreamingTargetsMixin(Streaming):
 
     def _sample(self, state, cost):
         X, T, weight = self._rows_kept(state.reservoir)
-        return merged_sample(X, T, weight, weight * (state.sizes[0] / weight.sum()))
+        twins = left_out_together(X, T, weight)
+        return merged_sample(twins, X, T, weight, weight * (state.sizes[0] / weight.sum()))
 
     def _chosen(self, state, cost, sample):
         errors = sums.left_out_errors_of_targets(state, PAPER_C, self._features, sample.merged)
@@ -625,8 +631,8 @@ class StreamingTargetsMixin(Streaming):
         self.intercept_ = beta[0] - shift @ beta
         self.solver_ = found.solution.method
         if self.intervals:
-            scores = self._scores_of_sample(state, found)
-            self.interval_residuals_ = np.abs(found.sample.T - scores[found.sample.group])
+            scores = found.sample.of_rows(self._scores_of_sample(state, found))
+            self.interval_residuals_ = np.abs(found.sample.T - scores)
             self.interval_weights_ = found.sample.counted
         self.coef_ = beta[1:]
 
@@ -647,14 +653,13 @@ def require_targets(model, n_targets):
         raise ValueError(f"y has {n_targets} targets, and {model.n_outputs_} on the calls before")
 
 
-def merged_sample(X, T, weight, counted):
-    """Return rows kept of a stream, equal ones merged."""
-    twins = find_twins(X)
+def merged_sample(twins, X, T, weight, counted):
+    """Return rows kept of a stream, those that are left out together merged."""
     if twins is None:
-        return Sample(T, counted, (X, T, weight, counted), slice(None))
+        return Sample(T, counted, (X, T, weight, counted), None)
     merged_weight, merged_T = twins.merge(weight, T)
-    merged_counts = sum_by_group(counted, twins.group, len(twins.first))
-    return Sample(T, counted, (X[twins.first], merged_T, merged_weight, merged_counts), twins.group)
+    merged_counts, _ = twins.merge(counted, T)
+    return Sample(T, counted, (X[twins.first], merged_T, merged_weight, merged_counts), twins)
 
 
 def differ(a, b):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from robell._core.array import one_hot, sum_by_group
+from robell._core.array import one_hot
 from robell._core.layers.features import RowBlocks
 from robell._core.membership.samples import settle
 from robell._core.ridge.scatter import (
@@ -24,7 +24,7 @@ from robell._core.ridge.scatter import (
 )
 from robell._core.ridge.solve import solve_ridge
 from robell._core.ridge.state import solve, summed_equations
-from robell._core.ridge.twins import find_twins
+from robell._core.ridge.twins import left_out_together
 from robell.models._estimator import (
     PAPER_C,
     BaseRVFLClassifier,
@@ -168,10 +168,10 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     def _fit_penalty(self, design, rows):
         group, n_groups = self._groups(rows)
         scatter = scatter_of(design, group, n_groups, rows.multiplicity)
-        counts = one_hot(group, n_groups) * rows.multiplicity[:, None]
-        if (twins := find_twins(rows.X)) is not None:
-            counts = sum_by_group(counts, twins.group, len(twins.first))
-        return Penalty(float(self.variance_weight), scatter, counts)
+        weight, member = rows.multiplicity, one_hot(group, n_groups)
+        if (twins := left_out_together(*rows)) is not None:
+            weight, member = twins.merge(weight, member)
+        return Penalty(float(self.variance_weight), scatter, weight[:, None] * member)
 
     def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
         R, self.C_ = whitening(further_penalty), self.C
@@ -215,10 +215,11 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         whitened = replace(state, scatter=R.T @ state.scatter @ R, mean=state.mean @ R)
         kept, n_groups = settle(state.reservoir), len(penalty.scatter.sizes)
         group = kept.labels if self.variance == "class" else np.zeros_like(kept.labels)
-        counts = one_hot(group, n_groups) * kept.weight[:, None]
+        counted, member = kept.weight, one_hot(group, n_groups)
+        if sample.twins is not None:
+            counted, member = sample.twins.merge(counted, member)
+        counts = counted[:, None] * member
         X, T, weight, _ = sample.merged
-        if not isinstance(sample.group, slice):
-            counts = sum_by_group(counts, sample.group, len(X))
         design, equations = times(self._design(X), R), summed_equations(whitened, cost)
         return LeftOut(design, T, weight, penalty._replace(counts=counts), R, equations)
 

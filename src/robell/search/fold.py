@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from robell._core.array import EPS, beside, is_tensor, namespace, row_squares, times_few_columns
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.sweep_torch import own_stream
-from robell._core.ridge.twins import find_twins
+from robell._core.ridge.twins import find_twins, left_out_together
 from robell._tools.pipelines import last_step
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.models._validation import draw_seed
@@ -268,7 +268,7 @@ class _Fold:
             if (
                 not calibrated
                 and model._leaves_out()
-                and self.twins(group.rows_key, prepared.rows.X) is None
+                and self.twins(group.rows_key, prepared.rows) is None
             ):
                 model.calibrate = False
             model._fit_weighted(prepared, importance)
@@ -311,7 +311,7 @@ class _Fold:
         prepared = self._prepare(model, key)
         X, T = prepared.rows.X, prepared.T
         if model._leaves_out():
-            twins = self.twins(key, X)
+            twins = self.twins(key, prepared.rows)
             if twins is not None and (X[twins.first][twins.group] != X).any():
                 raise NotShared("rows that are equal up to rounding are merged in every fit")
         if is_tensor(T):
@@ -321,10 +321,10 @@ class _Fold:
             T = T[:, 1:] - T[:, :1]
         return model, prepared, T
 
-    def twins(self, key, X):
-        """Return which training rows are equal, found once for groups with the same ones."""
+    def twins(self, key, rows):
+        """Return which rows are left out together, found once for groups with the same ones."""
         if key is None or key not in self.found_twins:
-            self.found_twins[key] = find_twins(X)
+            self.found_twins[key] = left_out_together(*rows)
         return self.found_twins[key]
 
     def check(self, model, group, X):

@@ -30,7 +30,7 @@ from robell._core.ridge.sweep import (
     with_targets,
 )
 from robell._core.ridge.sweep_torch import BATCH_ELEMENTS, TorchSweep
-from robell._core.ridge.twins import find_twins
+from robell._core.ridge.twins import left_out_together
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.models.privileged import STUDENT, RVFLPlusClassifier
 from robell.models.robell import WeighedByKernel
@@ -616,7 +616,7 @@ class Calibrations:
         self.systems = systems
         self.penalties = 1.0 / (systems.group.C * model._C_factor)
         X = systems.prepared.rows.X
-        self.twins = find_twins(X)
+        self.twins = left_out_together(*systems.prepared.rows)
         self.M = model._design(X if self.twins is None else X[self.twins.first]).whole()
         if len(self.M) < int(systems.widths.max()):
             raise NotShared("probabilities of networks with more columns than rows")

@@ -8,14 +8,24 @@ from hypothesis import strategies as st
 from robell import (
     ComplexRVFLClassifier,
     ELMClassifier,
+    HuberRVFLClassifier,
+    IntuitionisticFuzzyRVFLClassifier,
     NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
+    RVFLRegressor,
+    VarianceRVFLClassifier,
     find_label_issues,
 )
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import solve_ridge
-from robell._core.ridge.twins import FOLDS, deal_out, distinct_rows, find_twins
+from robell._core.ridge.twins import (
+    FOLDS,
+    distinct_rows,
+    find_twins,
+    fold_shares,
+    left_out_together,
+)
 
 
 def by_loops(X):
@@ -115,17 +125,18 @@ def test_merged_rows_are_left_out_as_refits_without_all_copies_say(rng):
         np.testing.assert_allclose(solution.loo_scores[twins.group[i]], M[i] @ beta, atol=1e-10)
 
 
-@pytest.mark.parametrize("n_distinct", [7, 43])
-@pytest.mark.parametrize("copies", [False, True])
+@pytest.mark.parametrize(
+    ("n_distinct", "copies"), [(7, False), (11, False), (11, True), (43, False), (43, True)]
+)
 def test_folds_depend_on_what_rows_are_and_classes_are_spread_evenly(rng, n_distinct, copies):
     X, labels = rng.normal(size=(n_distinct, 2)), (np.arange(n_distinct) % 3 == 0).astype(int)
     which = np.append(np.arange(n_distinct), rng.integers(0, n_distinct, 30 * copies))
     which = rng.permutation(which)
-    fold = deal_out(X, labels, np.ones(n_distinct))
+    fold = fold_shares(X, labels, np.ones(n_distinct)).argmax(1)
     np.testing.assert_array_equal(
-        deal_out(X[which], labels[which], np.ones(len(which))), fold[which]
+        fold_shares(X[which], labels[which], np.ones(len(which))).argmax(1), fold[which]
     )
-    np.testing.assert_array_equal(deal_out(X, 1 - labels, np.ones(n_distinct)), fold)
+    np.testing.assert_array_equal(fold_shares(X, 1 - labels, np.ones(n_distinct)).argmax(1), fold)
     for mine in (labels == 0, labels == 1, labels >= 0):
         counts = np.bincount(fold[mine], minlength=min(10, n_distinct))
         assert np.ptp(counts) <= 1
@@ -215,3 +226,125 @@ def test_of_hardly_any_kinds_of_rows_single_rows_are_left_out():
     X = np.repeat([[0.0], [1.0], [2.0]], [30, 4, 1], axis=0)
     some = distinct_rows(X).in_parts(np.ones(35), np.zeros(35, int))
     assert sorted(np.bincount(X[some.first, 0].astype(int))) == [1, 4, FOLDS]
+
+
+def kinds_of_rows(rng, n_kinds=12, n_rows=90):
+    """Return the kinds, which of them every row is, and labels that go with them more or less."""
+    kinds = rng.normal(size=(n_kinds, 2))
+    which = rng.integers(0, n_kinds, n_rows)
+    return kinds, which, (rng.random(n_rows) < rng.random(n_kinds)[which]).astype(int)
+
+
+def test_parts_of_the_labels_add_up_to_the_rows(rng):
+    kinds, which, labels = kinds_of_rows(rng)
+    weight, T = rng.uniform(0.5, 2.0, len(which)), np.eye(2)[labels]
+    twins = left_out_together(kinds[which], labels, np.ones(len(which)))
+    w, t = twins.merge(weight, T)
+    rows = kinds[which][twins.first]
+    np.testing.assert_array_equal(rows[twins.group], kinds[which])
+    np.testing.assert_allclose(rows.T * w @ rows, kinds[which].T * weight @ kinds[which])
+    np.testing.assert_allclose(rows.T * w @ t, kinds[which].T * weight @ T)
+
+
+def test_rows_of_a_few_kinds_with_different_targets_are_left_out_one_by_one(rng):
+    kinds, which, _ = kinds_of_rows(rng, 11, 60)
+    X, T, w = kinds[which], rng.normal(size=(60, 2)), rng.uniform(0.5, 2.0, 60)
+    twins = left_out_together(X, T, np.ones(60))
+    weight, merged = twins.merge(w, T)
+    rows = X[twins.first]
+    design = RowBlocks(lambda block: rows[block], *rows.shape)
+    found = solve_ridge(design, merged, 3.0, weight, True).loo_scores[twins.group]
+    sizes = np.bincount(which)[which]
+    assert sizes.min() < 3 < sizes.max()
+    for i in np.flatnonzero(sizes > 2):
+        kept = np.arange(60) != i
+        A, v = X[kept], w[kept]
+        beta = np.linalg.solve(A.T * v @ A + np.eye(2) / 3.0, A.T * v @ T[kept])
+        np.testing.assert_allclose(found[i], X[i] @ beta, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_kinds", [2, 5, 24])
+@pytest.mark.parametrize("C", [1.0, "loo"])
+def test_probabilities_of_few_kinds_of_rows_are_their_shares(n_kinds, C, rng):
+    _, which, _ = kinds_of_rows(rng, n_kinds, 1000)
+    share = np.where(np.arange(n_kinds) % 2, 0.9, 0.15)
+    y = (rng.random(1000) < share[which]).astype(int)
+    X = np.eye(n_kinds)[which]  # nothing is said of a kind by the others
+    P = RVFLClassifier(20, C=C, random_state=0).fit(X, y).predict_proba(np.eye(n_kinds))[:, 1]
+    loss = -(share * np.log(P) + (1 - share) * np.log(1 - P)).mean()
+    least = -(share * np.log(share) + (1 - share) * np.log(1 - share)).mean()
+    assert loss < least + 0.03
+
+
+def test_targets_of_few_kinds_of_rows_are_not_shrunk(rng):
+    x = rng.integers(0, 2, 200).astype(float)[:, None]
+    y = 3.0 * x[:, 0] + 0.1 * rng.normal(size=200)
+    model = RVFLRegressor(C="loo", intervals=True, random_state=0).fit(x, y)
+    np.testing.assert_allclose(model.predict([[0.0], [1.0]]), [0.0, 3.0], atol=0.05)
+    assert np.ptp(model.predict_interval([[0.0]], 0.9)) < 0.5
+
+
+@pytest.mark.parametrize("n_kinds", [1, 6, 15])
+@pytest.mark.parametrize(
+    "model",
+    [
+        RVFLClassifier(5, C="loo", random_state=0),
+        VarianceRVFLClassifier(5, C="loo", variance="total", random_state=0),
+        RoBellRVFLClassifier(5, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_few_kinds_of_rows_in_any_order_weights_and_parts_are_one_table(model, n_kinds, rng):
+    kinds, which, y = kinds_of_rows(rng, n_kinds)
+    y[:2], X, weight = [0, 1], kinds[which], rng.integers(1, 4, 90)
+    expected = model.fit(X, y, sample_weight=weight).predict_proba(kinds)
+    order = rng.permutation(weight.sum())
+    X, y = np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order]
+    np.testing.assert_allclose(model.fit(X, y).predict_proba(kinds), expected, atol=1e-8)
+    other_names = model.fit(X, np.array(["b", "a"])[y]).predict_proba(kinds)
+    np.testing.assert_allclose(other_names[:, ::-1], expected, atol=1e-8)
+    stream = type(model)(**model.get_params())
+    for part in np.array_split(np.arange(len(y)), 3):
+        stream.partial_fit(X[part], y[part], classes=[0, 1])
+    np.testing.assert_allclose(stream.predict_proba(kinds), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_kinds", [1, 6, 15])
+def test_folds_share_kinds_of_rows_under_several_labels(n_kinds, rng):
+    kinds, which, labels = kinds_of_rows(rng, n_kinds)
+    X, weight = kinds[which], rng.integers(1, 4, 90).astype(float)
+    shares = fold_shares(X, labels, weight)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert shares.min() >= 0
+    # No fold holds all rows of a kind under several labels, nor hardly any rows.
+    for kind in np.unique(which):
+        mine = which == kind
+        if weight[mine].min() and np.bincount(labels[mine], weight[mine], 2).min() >= 2:
+            assert (weight[mine] @ shares[mine] < 0.9 * weight[mine].sum()).all()
+    held = weight @ shares
+    assert held.max() < 0.3 * held.sum()
+    # A weight is a row repeated, and classes have no names.
+    times = weight.astype(int)
+    again = fold_shares(np.repeat(X, times, axis=0), np.repeat(labels, times), np.ones(times.sum()))
+    np.testing.assert_allclose(again, np.repeat(shares, times, axis=0), atol=1e-12)
+    np.testing.assert_allclose(fold_shares(X, 1 - labels, weight), shares, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [IntuitionisticFuzzyRVFLClassifier, HuberRVFLClassifier])
+def test_models_of_folds_know_the_shares_of_few_kinds_of_rows(model, rng):
+    x = rng.integers(0, 2, 400)
+    y = (rng.random(400) < np.array([0.2, 0.8])[x]).astype(int)
+    fitted = model(C="loo", random_state=0).fit(x[:, None].astype(float), y)
+    np.testing.assert_allclose(fitted.predict_proba([[0.0], [1.0]])[:, 1], [0.2, 0.8], atol=0.1)
+
+
+def test_copies_under_one_label_are_left_out_together(rng):
+    X = rng.normal(size=(12, 2))
+    y = np.arange(12) % 2
+    twice = left_out_together(np.vstack([X, X]), np.r_[y, y], np.ones(24))
+    assert twice.parts is None
+    assert left_out_together(X, y, np.ones(12)) is None
+    # Of hardly any kinds of rows a weight is divided as the rows are that it stands for.
+    few = left_out_together(X[:4], y[:4], np.full(4, 2.0))
+    repeated = left_out_together(np.repeat(X[:4], 2, axis=0), np.repeat(y[:4], 2), np.ones(8))
+    assert len(few.first) == len(repeated.first) == 8

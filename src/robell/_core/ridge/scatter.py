@@ -105,7 +105,8 @@ class LeftOut:
         self.spectrum: Spectrum = decompose(*self.equations)
         self.design = design
         self.means = penalty.scatter.means @ R
-        sizes, counts = penalty.scatter.sizes, penalty.counts
+        sizes = penalty.scatter.sizes
+        counts = penalty.counts.clip(0.0)  # estimated for parts, a little below zero at times
         rest = sizes - counts
         # A group that leaves with the row had no scatter.
         self.taken = penalty.weight * np.divide(

@@ -35,50 +35,99 @@ ROUNDING = 1e-14
 FOLDS, FOLDS_OF_MANY, MANY = 10, 5, 2_000
 
 
+class Parts(NamedTuple):
+    """The rows of a merged system, each a part of a group of equal rows."""
+
+    n_parts: Labels  # into how many parts the rows of this one are divided
+    whole: Labels  # the first of these
+    equal: Labels  # the first part of all rows equal to these
+    own: Array  # how much of the target is of its own rows; the rest is the mean of all equal ones
+
+
 class Twins(NamedTuple):
-    """Which rows are equal."""
+    """Which rows are equal, and which of them are left out together."""
 
     first: Any  # place of the first row of each group, in the order of the rows
-    group: Any  # the group of every row
-    parts: Any = None  # of a group in equal parts: how many, and the place of the first, of each
+    group: Any  # the group of every row; of a group in parts the first of them
+    parts: Parts | None = None
 
     def merge(self, weight: Any, T: Any) -> tuple[Any, Any]:
         """Return w and t of the merged rows."""
-        n_groups = len(self.first)
-        total = sum_by_group(weight, self.group, n_groups)
-        sums = sum_by_group(weight[:, None] * T, self.group, n_groups)
-        some = namespace(total).where(total > 0, total, 1.0)  # rows of weight 0 have no target
+        total, sums = self._sums(self.group, weight, weight[:, None] * T)
         if self.parts is None:
-            return total, sums / some[:, None]
-        n_parts, whole = (beside(values, total) for values in self.parts)
-        return total[whole] / n_parts, (sums / some[:, None])[whole]
+            return total, _mean(total, sums)
+        n_parts, whole, equal, own = (beside(values, total) for values in self.parts)
+        mean = _mean(*self._sums(equal, total, sums))[equal]
+        off = own[:, None] * (_mean(total, sums)[whole] - mean)
+        off -= _mean(*self._sums(equal, total, total[:, None] * off))[equal]
+        return total[whole] / n_parts, mean + off
 
-    def in_parts(self, weight: Array, codes: Labels) -> Twins:
+    def _sums(self, group: Any, *values: Any) -> tuple[Any, ...]:
+        """Return the sums of values over groups."""
+        return tuple(sum_by_group(some, group, len(self.first)) for some in values)
+
+    def in_parts(self, weight: Array, codes: Labels, by_label: bool = False) -> Twins:
         """Return the groups, those of different observations in parts to be left out one by one.
 
         Equal rows under several labels, of these codes, are no copies of one record. Without all of
         them a score would be told by other rows alone, in a table of few kinds of rows by the wrong
         ones. A group has a part for each row under another label than its commonest or, where
         hardly any rows differ, for each row; at least one, and at most as many as there are folds.
+
+        Parts have the mean target of the group. ``by_label`` divides the rows of each label by
+        themselves, into parts of s rows with the target that s of the n rows have on average if one
+        of them is of this label: (n - s)/(s (n - 1)) of it is the label's, the rest the mean. So a
+        part of a single row is that row.
         """
-        group, n_groups = to_host(self.group), len(self.first)
+        group, n_groups, n_codes = to_host(self.group), len(self.first), int(codes.max()) + 1
         n_rows: Array = np.bincount(group, weight, n_groups).astype(np.float64)
+        different = n_rows
         if n_groups > FOLDS:
-            pair, of_pair = np.unique(group * (codes.max() + 1) + codes, return_inverse=True)
+            pair, of_pair = np.unique(group * n_codes + codes, return_inverse=True)
             commonest = np.zeros(n_groups)
-            np.maximum.at(
-                commonest, pair // (codes.max() + 1), np.bincount(of_pair.ravel(), weight)
-            )
-            n_rows = n_rows - commonest
-        n_parts = np.clip(np.floor(n_rows + SAME_SHARE), 1, FOLDS).astype(np.intp)
-        if (n_parts == 1).all():
+            np.maximum.at(commonest, pair // n_codes, np.bincount(of_pair.ravel(), weight))
+            different = n_rows - commonest
+        n_parts = np.clip(np.floor(different + SAME_SHARE), 1, FOLDS)
+        divided = n_parts > 1
+        if not divided.any():
             return self
-        begin, of_part = np.cumsum(n_parts) - n_parts, np.arange(n_groups).repeat(n_parts)
-        return Twins(
-            self.first[beside(of_part, self.first)],
-            beside(begin, self.group)[self.group],
-            (n_parts[of_part], begin[of_part]),
+        alike, of_row = np.unique(
+            group * n_codes + np.where(by_label & divided[group], codes, 0), return_inverse=True
         )
+        kind, of_row = alike // n_codes, of_row.ravel()
+        n, n_alike = n_rows[kind], np.bincount(of_row, weight)
+        share = n_alike / np.where(n > 0, n, 1.0)
+        count = np.floor(n_parts[kind] * share + 0.5 + SAME_SHARE).clip(1).astype(np.intp)
+        own = np.zeros(len(kind))
+        if by_label:
+            size = n_alike / count
+            np.divide(n - size, size * (n - 1), out=own, where=divided[kind])
+        begin, of_part = np.cumsum(count) - count, np.arange(len(alike)).repeat(count)
+        equal = begin[np.searchsorted(kind, kind)]
+        return Twins(
+            self.first[beside(kind[of_part], self.first)],
+            beside(begin[of_row], self.group),
+            Parts(*(values[of_part] for values in (count, begin, equal, own.clip(None, 1.0)))),
+        )
+
+
+def _mean(total: Any, sums: Any) -> Any:
+    """Return sums over their total weight; rows of weight 0 have no target."""
+    return sums / namespace(total).where(total > 0, total, 1.0)[:, None]
+
+
+def left_out_together(X: Any, outcome: Any, multiplicity: Any) -> Twins | None:
+    """Return which rows of these labels or targets are left out together; None where none are."""
+    twins = find_twins(X)
+    if twins is None:
+        if len(X) > FOLDS or bool((multiplicity < 2 - SAME_SHARE).all()):
+            return None
+        each = beside(np.arange(len(X)), X)  # where hardly any rows differ weights may be divided
+        twins = Twins(each, each)
+    codes = to_host(outcome)
+    if codes.ndim > 1:
+        codes = np.unique(row_keys(codes, 0), return_inverse=True)[1].ravel()
+    return twins.in_parts(to_host(multiplicity), codes, by_label=True)
 
 
 def find_twins(X: Any) -> Twins | None:
@@ -147,21 +196,32 @@ def _own_order(X: Any) -> Any:
     return np.argsort(to_host(X @ direction), kind="stable")
 
 
-def deal_out(X: Array, labels: Labels, multiplicity: Array) -> Labels:
-    """Return the fold of every row, classes spread evenly; fewer folds where fewer rows differ."""
+def fold_shares(X: Array, labels: Labels, multiplicity: Array) -> Array:
+    """Return how much of every row each fold holds, classes spread evenly: equal ones are in one.
+
+    Rows that are left out in parts are in the folds of these. There are fewer folds where fewer
+    rows differ.
+    """
     # Dealt out in the order of a hash of their numbers, class by class, so that neither the order
     # of the rows, nor how often each occurs, nor the names of the classes change anything.
-    twins = find_twins(X)
-    group = np.arange(len(X)) if twins is None else np.asarray(twins.group)
-    first = group if twins is None else np.asarray(twins.first)
+    twins = left_out_together(X, labels, multiplicity) or Twins(*[np.arange(len(X))] * 2)
+    first, group, parts = np.asarray(twins.first), np.asarray(twins.group), twins.parts
     counts = np.zeros((len(first), int(labels.max()) + 1))
     np.add.at(counts, (group, labels), multiplicity)
     keys = row_keys(X[first], 0)
     by_rows = np.argsort(keys @ counts)  # equal counts go to the first class in this order
     label = by_rows[counts[:, by_rows].argmax(axis=1)]
+    if parts is not None:
+        label = label[parts.whole]
     smallest = np.full(counts.shape[1], keys.max())
     np.minimum.at(smallest, label, keys)
-    order = np.lexsort((keys, smallest[label]))
-    fold = np.empty(len(first), np.intp)
-    fold[order] = np.arange(len(first)) % (FOLDS if len(first) <= MANY else FOLDS_OF_MANY)
-    return fold[group]
+    order = np.lexsort((keys, np.argsort(by_rows)[label], smallest[label]))
+    n_folds = min(len(first), FOLDS if len(first) <= MANY else FOLDS_OF_MANY)
+    shares = np.empty((len(first), n_folds))
+    shares[order] = np.eye(n_folds)[np.arange(len(first)) % n_folds]
+    if parts is not None:
+        shares = sum_by_group(shares, parts.whole, len(first)) / parts.n_parts[:, None]
+        # Rounded: a row of which rounding alone is left would be a class of no weight.
+        shares = twins.merge(multiplicity, shares[group])[1].clip(0.0).round(12)
+        shares /= shares.sum(axis=1, keepdims=True)
+    return shares[group]
