@@ -10,13 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.array import beside, in_double_precision, is_tensor, namespace, one_hot
-from robell._core.layers.deep import (
-    draw_chain,
-    hidden_outputs,
-    kept_outputs,
-    normalise,
-    row_blocks,
-)
+from robell._core.layers.deep import draw_chain, hidden_outputs, kept_outputs, normalise, row_blocks
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import RidgeSolution
 from robell.models._estimator import (

@@ -30,12 +30,7 @@ from robell.models._estimator import (
     called_by_search,
 )
 from robell.models._partial_fit import StreamingMixin
-from robell.models._validation import (
-    JOBS,
-    draw_seed,
-    level_of_user,
-    uses_device,
-)
+from robell.models._validation import JOBS, draw_seed, level_of_user, uses_device
 
 KERNEL_CONSTRAINTS = {
     "kernel_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],

@@ -25,12 +25,7 @@ from robell._core.ridge.scatter import (
 from robell._core.ridge.solve import solve_ridge
 from robell._core.ridge.state import solve, summed_equations
 from robell._core.ridge.twins import find_twins
-from robell.models._estimator import (
-    PAPER_C,
-    BaseRVFLClassifier,
-    Capabilities,
-    called_by_search,
-)
+from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities, called_by_search
 from robell.models._partial_fit import StreamingMixin
 
 

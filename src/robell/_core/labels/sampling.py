@@ -162,10 +162,7 @@ def draw_rows(
 
 
 def domain_strata(
-    stratum: NDArray[np.int64],
-    checked: NDArray[np.int64],
-    wrong: Mask,
-    inside: Mask,
+    stratum: NDArray[np.int64], checked: NDArray[np.int64], wrong: Mask, inside: Mask
 ) -> tuple[Array, Array, Array]:
     """Return sizes, rows checked and wrong rows of the strata, for the rows ``inside`` a part."""
     # Where a row of the part or more had to be among those drawn from a stratum, these are a sample

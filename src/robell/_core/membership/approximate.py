@@ -302,11 +302,7 @@ def stand(
 
 
 def missed_products(
-    basis: LandmarkBasis,
-    mean: HullPoint,
-    points: Array,
-    point_means: Array,
-    landmark_means: Array,
+    basis: LandmarkBasis, mean: HullPoint, points: Array, point_means: Array, landmark_means: Array
 ) -> Array:
     """Return δ(x) = <φ(x), μ - μ̂> of points, from mean D(x, x_i) of them and the landmarks."""
     # The weights of μ - μ̂ sum to zero, so the product is Σ_l v_l D(x, z_l) less the mean D(x, x_i);

@@ -161,11 +161,7 @@ def same_class_dissimilarity(
 
 
 def neighbour_weights(
-    X: Array,
-    classes: Labels,
-    weight: Array,
-    max_distance2: float,
-    workers: Workers = ONE_WORKER,
+    X: Array, classes: Labels, weight: Array, max_distance2: float, workers: Workers = ONE_WORKER
 ) -> tuple[Array, Array]:
     """Return the weight of all rows, and of the rows of its class, within reach of every row.
 
@@ -417,11 +413,7 @@ class ReadyRows:
 
     @classmethod
     def of(
-        cls,
-        X: Array,
-        scale: float,
-        constant: float = 0.0,
-        dtype: Any = np.float64,
+        cls, X: Array, scale: float, constant: float = 0.0, dtype: Any = np.float64
     ) -> ReadyRows:
         """Make rows ready."""
         Z = scale * X

@@ -499,10 +499,7 @@ def solve_targets(state: State, n_targets: int, C: float) -> GramSolution:
 
 
 def left_out_errors_of_targets(
-    state: State,
-    candidates: Array,
-    features: Features,
-    sample: tuple[Array, Array, Array, Array],
+    state: State, candidates: Array, features: Features, sample: tuple[Array, Array, Array, Array]
 ) -> Array:
     """Return the same of numbers, each target in units of its spread in the sample."""
     X, T, weight, counted = sample

@@ -434,11 +434,7 @@ def graph_ridge(
 
 
 def solve_prefixes(
-    G: Array,
-    R: Array,
-    penalties: Array,
-    widths: Labels,
-    missed: Callable[[Array], Array],
+    G: Array, R: Array, penalties: Array, widths: Labels, missed: Callable[[Array], Array]
 ) -> tuple[Array, Array]:
     """Return (G_k + λI)⁻¹R_k of leading blocks k, zero behind them, for every penalty λ.
 
