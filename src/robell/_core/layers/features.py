@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robell._core.array import Array, is_tensor, namespace
+from robell._core.array import EPS, Array, is_tensor, namespace
 
 # Blocks of about this many numbers stay in the second-level cache between the activation and the
 # Gram matrix, and bound the memory of fit and predict whatever the number of rows.
@@ -258,8 +258,6 @@ def call_activation(activation: Activation, Z: Any, what: str, kinds: str) -> An
 
 
 # -- columns brought to one scale -------------------------------------------------------------
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 def column_scales(X: Any, multiplicity: Any) -> tuple[Any, Any]:

@@ -432,10 +432,8 @@ def missed_left_out(
     right = Q_t @ (damped @ coordinates).reshape(n, r, -1)
     rest = Q_t @ (T - U @ coordinates).reshape(n, r, -1)
     if penalty > 0.0:
-        system, right = (
-            xp.where(alone, system, own * unit + system),
-            xp.where(alone, right, rest + right),
-        )
+        system = xp.where(alone, system, own * unit + system)
+        right = xp.where(alone, right, rest + right)
     else:
         system, right = xp.where(alone, system, own * unit), xp.where(alone, right, rest)
     scale = xp.amax(abs(system), -1)[..., None]

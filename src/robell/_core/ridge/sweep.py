@@ -444,10 +444,8 @@ def solve_prefixes(
     taken from the rows themselves.
     """
     P, K = R.shape
-    theta, least = (
-        np.zeros((P, len(penalties), len(widths), K)),
-        np.zeros((len(penalties), len(widths))),
-    )
+    theta = np.zeros((P, len(penalties), len(widths), K))
+    least = np.zeros((len(penalties), len(widths)))
     inside, diagonal = np.arange(P)[:, None] < widths, np.diagonal(G)
     (trtrs,), whole = get_lapack_funcs(("trtrs",), (G,)), aligned((P, P), G.dtype)
     copy, (potrf, report) = copy_lower(np.asfortranarray(G), whole), factorise(whole)
