@@ -141,8 +141,6 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         Range of the training values of each feature; only for real input.
     circular_ : ndarray of shape (2, n_features_in_)
         a + ib and α of each feature; only with ``encoding="circular"``.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
     hidden_weights_ : ndarray of shape (n_inputs, n_hidden)
         Complex weights of the hidden layer; ``n_inputs`` is the number of encoded features.
     hidden_bias_ : ndarray of shape (n_hidden,)
@@ -153,14 +151,9 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         of real and imaginary part of each node.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
-    C_ : float
-        The C used.
-    solver_ : {"primal", "dual", "svd"}
-        How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
-        Map from scores to log-probabilities; only with ``calibrate``.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    classes_, C_, solver_, calibration_slope_, calibration_offsets_, n_features_in_, \
+feature_names_in_ : see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     References
     ----------

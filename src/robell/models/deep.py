@@ -215,8 +215,6 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
     hidden_weights_ : list of ndarray
         Weights of every layer, of the inputs and then of the layer before; normalisation folded
         in.
@@ -234,12 +232,9 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
         The C used; with ``C="loo"``, that of every layer.
     solver_ : {"primal", "dual", "svd"}
         How the systems were solved, as in :class:`RVFLClassifier`.
-    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
-        Map from scores to log-probabilities; only with ``calibrate``.
-    device_, dtype_ : str
-        Device and precision; only when fitted to tensors.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    classes_, calibration_slope_, calibration_offsets_, device_, dtype_, n_features_in_, \
+feature_names_in_ : see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     See Also
     --------
@@ -359,8 +354,6 @@ class DeepRVFLRegressor(DeepLayers, BaseRVFLRegressor):
 
     Attributes
     ----------
-    n_outputs_ : int
-        Number of targets.
     hidden_weights_ : list of ndarray
         Weights of every layer, as in :class:`DeepRVFLClassifier`.
     hidden_bias_ : list of ndarray of shape (n_hidden,)
@@ -375,12 +368,9 @@ class DeepRVFLRegressor(DeepLayers, BaseRVFLRegressor):
         The C used; with ``C="loo"``, that of every layer.
     solver_ : {"primal", "dual", "svd"}
         How the systems were solved, as in :class:`RVFLClassifier`.
-    interval_residuals_, interval_weights_ : ndarray of shape (n_rows, n_targets) and (n_rows,)
-        As in :class:`RVFLRegressor`; only with ``intervals``.
-    device_, dtype_ : str
-        Device and precision; only when fitted to tensors.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    n_outputs_, interval_residuals_, interval_weights_, device_, dtype_, n_features_in_, \
+feature_names_in_ : see RVFLRegressor
+        As in :class:`RVFLRegressor`.
 
     See Also
     --------
