@@ -80,7 +80,6 @@ PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses
 class Capabilities:
     """What a classifier can do beyond fitting arrays; asked for here and nowhere else."""
 
-    streams: bool = False  # partial_fit and merge: rows that are seen once
     passes: bool = False  # fits in passes over files or over partitions on a cluster
     by_sample: bool = False  # passes keep a sample of all rows, which ``fit`` is then given
     tensors: bool = False  # fits torch tensors where they are

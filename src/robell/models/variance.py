@@ -19,7 +19,6 @@ from robell._core.ridge.scatter import (
     choose_scatter_C,
     scatter_of,
     scatter_of_moments,
-    times,
     whitening,
 )
 from robell._core.ridge.solve import solve_ridge
@@ -133,7 +132,7 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
         self.calibrate = calibrate
         self.random_state = random_state
 
-    _capabilities = Capabilities(streams=True, passes=True, exact_search=True)
+    _capabilities = Capabilities(passes=True, exact_search=True)
     _penalty_parameter = "variance_weight"
 
     def _groups(self, rows):
@@ -159,7 +158,7 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
 
     def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
         R, self.C_ = whitening(further_penalty), self.C
-        design = times(self._design(X), R)
+        design = self._design(X).changed(lambda M: M @ R, len(R))
         if self.C == "loo" or (leave_out and np.isfinite(self.C)):
             left_out = LeftOut(design, T, weights, further_penalty, R)
         if self.C == "loo":
@@ -203,7 +202,8 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
         X, T, weight, _ = sample.merged
         if not isinstance(sample.group, slice):
             counts = sum_by_group(counts, sample.group, len(X))
-        design, equations = times(self._design(X), R), summed_equations(whitened, cost)
+        design = self._design(X).changed(lambda M: M @ R, len(R))
+        equations = summed_equations(whitened, cost)
         return LeftOut(design, T, weight, penalty._replace(counts=counts), R, equations)
 
     def _scores_of_sample(self, state, found):

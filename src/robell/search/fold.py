@@ -257,10 +257,9 @@ class _Fold:
         if group.rows_key is None or type(model).fit is not FamilyMember.fit:
             model.fit(*self.given, **self.params)
         else:
-            prepared, setting = self._prepare(model, group.rows_key), {}
+            prepared = self._prepare(model, group.rows_key)
             if model._penalty_parameter is None:
                 setting = {name: getattr(model, name) for name in model._weight_parameters}
-            if setting:
                 (importance,) = model._importances(prepared, [setting], self.of_single_fits)
             else:
                 importance = model._fit_weights(prepared)

@@ -214,9 +214,7 @@ def _solve_centred(systems):
     design, total = systems.design, _only_weights(systems)
     mean = sum(total[rows] @ M for rows, M in design)[1:] / total.sum()
     target_mean = mean_of_targets(systems.T, total)
-    behind = RowBlocks(
-        lambda rows: design._make_rows(rows)[:, 1:] - mean, design.n_rows, design.n_columns - 1
-    )
+    behind = design.changed(lambda M: M[:, 1:] - mean, design.n_columns - 1)
     centred = systems._replace(
         design=kept(behind), T=systems.T - target_mean, widths=systems.widths - 1
     )
@@ -421,7 +419,7 @@ def _sweep(systems, totals, penalties):
                     products = gram.lower(start + k)
                 if not np.isfinite(np.diagonal(products)[:P]).all():
                     raise NotShared("the hidden layer or the inputs overflow")
-                trust[k] = nested.solve(products, w, beta[:, k]).pivot
+                _, trust[k] = nested.solve(products, w, beta[:, k])
         yield Solved(beta, trust, places, of_places, n_rows)
 
 

@@ -126,6 +126,11 @@ class RowBlocks:
                 self._kept[ends] = block
             yield slice(*ends), block
 
+    def changed(self, change: Callable[[Any], Any], n_columns: int) -> RowBlocks:
+        """Return the matrix whose blocks of rows are these, changed."""
+        shape = self.n_rows, n_columns
+        return RowBlocks(lambda rows: change(self._make_rows(rows)), *shape, tensors=self.tensors)
+
     def whole(self) -> Any:
         """Return the whole matrix."""
         ends = 0, self.n_rows
