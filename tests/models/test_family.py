@@ -64,6 +64,7 @@ def test_a_member_is_of_the_family(name):
     kind = getattr(robell, name)
     assert issubclass(kind, FamilyClassifier)
     assert isinstance(kind._capabilities, Capabilities)
+    assert hasattr(kind, "partial_fit") == kind._capabilities.streams
 
 
 @pytest.mark.parametrize("name", [*FAMILY, *REGRESSORS])

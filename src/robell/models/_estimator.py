@@ -80,6 +80,7 @@ PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses
 class Capabilities:
     """What a classifier can do beyond fitting arrays; asked for here and nowhere else."""
 
+    streams: bool = False  # partial_fit and merge: rows that are seen once
     passes: bool = False  # fits in passes over files or over partitions on a cluster
     by_sample: bool = False  # passes keep a sample of all rows, which ``fit`` is then given
     tensors: bool = False  # fits torch tensors where they are
@@ -131,10 +132,8 @@ def marked(cls, role):
 
 def require_own_fit(estimator, what, called=()):
     """Raise for a method of its own that a fit in parts does not call, except those ``called``."""
-    names = [
-        name for name in marked(estimator.__class__, "bypassed_in_parts") if name not in called
-    ]
-    if method := first_foreign(estimator, names):
+    names = marked(estimator.__class__, "bypassed_in_parts")
+    if method := first_foreign(estimator, [name for name in names if name not in called]):
         raise TypeError(
             f"{type(estimator).__name__} has a {method} of its own, which {what} would not call: "
             "fit it in memory"
@@ -238,12 +237,6 @@ class FamilyMember(BaseEstimator):
     _scores: Annotated[Any, bypassed_by_search]
 
     # -- the gate ------------------------------------------------------------------------
-
-    @classmethod
-    @cache
-    def _get_param_names(cls):
-        """Return the names of the parameters: scikit-learn reads the signature on every call."""
-        return super()._get_param_names()
 
     def _validate_params(self):
         """Check the parameters; a whole number may be too large to be a float, as 10**400 is."""
@@ -706,7 +699,6 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
         return slope, beside(offsets, T)
 
     def _fit_weights(self, prepared):
-        """Return the importance of every training row, or None for ones (slot: weights)."""
         if self.class_weight is None:
             return None
         _, labels, multiplicity = prepared.rows
@@ -782,11 +774,8 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
         scores = self._scores(X)
         if not hasattr(self, "calibration_slope_"):
             raise AttributeError("predict_proba needs calibrate=True at fit")
-        found = calibrated_probability(
-            to_host(of_both_classes(scores)),
-            self.calibration_slope_,
-            to_host(self.calibration_offsets_),
-        )
+        slope, offsets = self.calibration_slope_, to_host(self.calibration_offsets_)
+        found = calibrated_probability(to_host(of_both_classes(scores)), slope, offsets)
         return beside(found, scores)
 
 

@@ -73,9 +73,7 @@ class DeepLayers(FamilyMember):
     def _design(self, X):
         """Return the design matrix of some rows, of outputs that are kept where they are."""
         kept = self._kept_of(X)
-        if kept is None:
-            return super()._design(X)
-        return self._design_of(X, kept)
+        return super()._design(X) if kept is None else self._design_of(X, kept)
 
     def _design_of(self, X, kept):
         def make_rows(rows):
@@ -94,7 +92,6 @@ class DeepLayers(FamilyMember):
         return int(self.output_bias) + self.n_features_in_
 
     def _n_columns(self):
-        """Return the width of the design matrix (slot: features)."""
         return self._n_shared() + int(self.n_layers) * int(self.n_hidden)
 
     def _of_layer(self, M, layer):
@@ -306,7 +303,6 @@ feature_names_in_ : see RVFLClassifier
         return one_hot(scores.argmax(1), scores.shape[1])
 
     def _class_scores(self, X, difference=False):
-        """Score validated rows; the second class less the first if asked."""
         if self.combine != "vote":
             return super()._class_scores(X, difference)
         votes = []

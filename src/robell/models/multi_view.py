@@ -147,7 +147,7 @@ see RVFLClassifier
         self.calibrate = calibrate
         self.random_state = random_state
 
-    _capabilities = Capabilities(passes=True, exact_search=True)
+    _capabilities = Capabilities(streams=True, passes=True, exact_search=True)
     _weight_parameters = ("coupling",)  # of the rows E½ diag(m_1 ... m_V) that a sample has
 
     @property

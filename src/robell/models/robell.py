@@ -292,7 +292,7 @@ calibration_offsets_, device_, dtype_, n_features_in_, feature_names_in_ : see R
 
     _weight_parameters = ("kernel_width", "rho")
     _capabilities = Capabilities(
-        passes=True, tensors=True, exact_search=True, weighs_by_membership=True
+        streams=True, passes=True, tensors=True, exact_search=True, weighs_by_membership=True
     )
 
     def _fit_features(self, rows, seed):

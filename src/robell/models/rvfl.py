@@ -10,7 +10,7 @@ import numpy as np
 from robell.models._estimator import BaseRVFLClassifier, Capabilities
 from robell.models._partial_fit import StreamingMixin
 
-STREAMS_AND_TENSORS = Capabilities(passes=True, tensors=True, exact_search=True)
+STREAMS_AND_TENSORS = Capabilities(streams=True, passes=True, tensors=True, exact_search=True)
 
 
 class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):

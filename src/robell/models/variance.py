@@ -132,7 +132,7 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
         self.calibrate = calibrate
         self.random_state = random_state
 
-    _capabilities = Capabilities(passes=True, exact_search=True)
+    _capabilities = Capabilities(streams=True, passes=True, exact_search=True)
     _penalty_parameter = "variance_weight"
 
     def _groups(self, rows):
