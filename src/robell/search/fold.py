@@ -326,13 +326,6 @@ class _Fold:
             self.found_twins[key] = find_twins(X)
         return self.found_twins[key]
 
-    def check(self, model, group, X):
-        """Let a model check rows to be scored, once for groups with the same ones."""
-        key = group.rows_key, id(X)  # the fold keeps X
-        if group.rows_key is None or key not in self.checked:
-            self.checked[key] = model._validate_new(X)
-        return self.checked[key]
-
 
 # -- how far rounding may have changed output weights ---------------------------------------------
 
@@ -438,7 +431,11 @@ class _ScoredTable:
             self.scorer = TargetScorer(plan, X, y, params, are_ranked)
         with run_by_fit_too():
             if M is None:
-                self.X = fold.check(model, group, X)
+                # Checked once for groups with the same rows, which the fold keeps.
+                key = group.rows_key, id(X)
+                if group.rows_key is None or key not in fold.checked:
+                    fold.checked[key] = model._validate_new(X)
+                self.X = fold.checked[key]
                 self.rows = make_design(self.X)
             else:
                 self.rows = RowBlocks(M.__getitem__, *M.shape)

@@ -21,7 +21,6 @@ from robell._core.membership.equations import (
     class_sizes,
     kernel_radii,
     largest_radii,
-    minority_class,
     neighbourhood_radius,
     reach_squared,
     usable_width,
@@ -241,7 +240,7 @@ def approximate_statistics(
         counting = _Counting(
             X, classes, n_classes, multiplicity, (low, middle, high), rng, sampling, workers
         )
-        minority = minority_class(class_sizes(classes, n_classes, multiplicity))
+        minority = int(class_sizes(classes, n_classes, multiplicity).argmin())
         probability, share = counting.probabilities(minority)
     bounds = Bounds(Interval(radii.low, radii.high), share, Interval(r_max.low, r_max.high))
     return KernelStatistics(radii.radius, probability, r_max.radius, minority, bounds)
