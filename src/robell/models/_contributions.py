@@ -98,27 +98,13 @@ def _equal_values(columns):
     return np.arange(len(columns)), np.arange(len(columns))  # sums alike by chance
 
 
-def log_odds(model, place):
-    """Return the function that gives the log-odds of one class, as a model sees rows."""
+def log_odds(model, place, other=None):
+    """Return the function that gives the log-odds of one class against one other, or all."""
 
     def score(X):
-        logs = _log_probability(model, X)
-        others = np.delete(logs, place, axis=1)
+        with np.errstate(divide="ignore"):
+            logs = np.maximum(np.log(model.predict_proba(X)), SMALLEST_LOG)
+        others = np.delete(logs, place, axis=1) if other is None else logs[:, [other]]
         return logs[:, place] - np.logaddexp.reduce(others, axis=1)
 
     return score
-
-
-def log_ratio(model, place, other):
-    """Return the function that gives the log-odds of one class against one other."""
-
-    def score(X):
-        logs = _log_probability(model, X)
-        return logs[:, place] - logs[:, other]
-
-    return score
-
-
-def _log_probability(model, X):
-    with np.errstate(divide="ignore"):
-        return np.maximum(np.log(model.predict_proba(X)), SMALLEST_LOG)

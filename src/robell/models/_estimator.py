@@ -136,10 +136,8 @@ def marked(cls, role):
 
 def require_own_fit(estimator, what, called=()):
     """Raise for a method of its own that a fit in parts does not call, except those ``called``."""
-    names = [
-        name for name in marked(estimator.__class__, "bypassed_in_parts") if name not in called
-    ]
-    if method := first_foreign(estimator, names):
+    names = marked(estimator.__class__, "bypassed_in_parts")
+    if method := first_foreign(estimator, [name for name in names if name not in called]):
         raise TypeError(
             f"{type(estimator).__name__} has a {method} of its own, which {what} would not call: "
             "fit it in memory"
@@ -243,12 +241,6 @@ class FamilyMember(BaseEstimator):
     _scores: Annotated[Any, bypassed_by_search]
 
     # -- the gate ------------------------------------------------------------------------
-
-    @classmethod
-    @cache
-    def _get_param_names(cls):
-        """Return the names of the parameters: scikit-learn reads the signature on every call."""
-        return super()._get_param_names()
 
     def _validate_params(self):
         """Check the parameters; a whole number may be too large to be a float, as 10**400 is."""
@@ -620,22 +612,13 @@ class BaseRVFLClassifier(FamilyClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
-        The hidden layer.
     coef_ : ndarray of shape (n_columns, n_classes)
         Output weights, without the constant's.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
-    C_ : float
-        The C used.
-    solver_ : {"primal", "dual", "svd"}
-        How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
-        Map from scores to log-probabilities; only with ``calibrate``.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    classes_, hidden_weights_, hidden_bias_, C_, solver_, calibration_slope_, \
+calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     Examples
     --------
@@ -720,7 +703,6 @@ class BaseRVFLClassifier(FamilyClassifier):
         return slope, beside(offsets, T)
 
     def _fit_weights(self, prepared):
-        """Return the importance of every training row, or None for ones (slot: weights)."""
         if self.class_weight is None:
             return None
         _, labels, multiplicity = prepared.rows
@@ -797,11 +779,8 @@ class BaseRVFLClassifier(FamilyClassifier):
         scores = self._scores(X)
         if not hasattr(self, "calibration_slope_"):
             raise AttributeError("predict_proba needs calibrate=True at fit")
-        found = calibrated_probability(
-            to_host(of_both_classes(scores)),
-            self.calibration_slope_,
-            to_host(self.calibration_offsets_),
-        )
+        slope, offsets = self.calibration_slope_, to_host(self.calibration_offsets_)
+        found = calibrated_probability(to_host(of_both_classes(scores)), slope, offsets)
         return beside(found, scores)
 
 

@@ -68,9 +68,7 @@ def draw_circular_constants(n_features: int, seed: int) -> ComplexArray:
     return np.stack([(1.0 - a) + 1j * (1.0 - b), 2.0 * np.pi * alpha])
 
 
-def encode(
-    X: Array, encoding: str, low: Array, span: Array, circular: ComplexArray | None
-) -> ComplexArray:
+def encode(X: Array, encoding: str, low: Array, span: Array, circular: Any) -> ComplexArray:
     """Map real rows into the complex plane: ψ.
 
     ``low`` and ``span`` are the training minimum and range of each feature; u = (x - low) / span,
@@ -85,8 +83,6 @@ def encode(
     np.clip(u, 0.0, 1.0, out=u)
     if encoding == "phase":
         return np.asarray(np.exp(1j * np.pi * u))
-    if circular is None:
-        raise ValueError("the circular encoding needs its constants")
     rate, shift = circular
     return np.asarray(np.sin(u * rate + shift))
 
@@ -141,8 +137,6 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         Range of the training values of each feature; only for real input.
     circular_ : ndarray of shape (2, n_features_in_)
         a + ib and α of each feature; only with ``encoding="circular"``.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
     hidden_weights_ : ndarray of shape (n_inputs, n_hidden)
         Complex weights of the hidden layer; ``n_inputs`` is the number of encoded features.
     hidden_bias_ : ndarray of shape (n_hidden,)
@@ -153,14 +147,9 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         of real and imaginary part of each node.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
-    C_ : float
-        The C used.
-    solver_ : {"primal", "dual", "svd"}
-        How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
-        Map from scores to log-probabilities; only with ``calibrate``.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    classes_, C_, solver_, calibration_slope_, calibration_offsets_, n_features_in_, \
+feature_names_in_ : see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     References
     ----------

@@ -10,13 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.array import beside, in_double_precision, is_tensor, namespace, one_hot
-from robell._core.layers.deep import (
-    draw_chain,
-    hidden_outputs,
-    kept_outputs,
-    normalise,
-    row_blocks,
-)
+from robell._core.layers.deep import draw_chain, hidden_outputs, kept_outputs, normalise, row_blocks
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import RidgeSolution
 from robell.models._estimator import (
@@ -79,9 +73,7 @@ class DeepLayers(FamilyMember):
     def _design(self, X):
         """Return the design matrix of some rows, of outputs that are kept where they are."""
         kept = self._kept_of(X)
-        if kept is None:
-            return super()._design(X)
-        return self._design_of(X, kept)
+        return super()._design(X) if kept is None else self._design_of(X, kept)
 
     def _design_of(self, X, kept):
         def make_rows(rows):
@@ -100,7 +92,6 @@ class DeepLayers(FamilyMember):
         return int(self.output_bias) + self.n_features_in_
 
     def _n_columns(self):
-        """Return the width of the design matrix (slot: features)."""
         return self._n_shared() + int(self.n_layers) * int(self.n_hidden)
 
     def _of_layer(self, M, layer):
@@ -221,8 +212,6 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
     hidden_weights_ : list of ndarray
         Weights of every layer, of the inputs and then of the layer before; normalisation folded
         in.
@@ -240,12 +229,9 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
         The C used; with ``C="loo"``, that of every layer.
     solver_ : {"primal", "dual", "svd"}
         How the systems were solved, as in :class:`RVFLClassifier`.
-    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
-        Map from scores to log-probabilities; only with ``calibrate``.
-    device_, dtype_ : str
-        Device and precision; only when fitted to tensors.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    classes_, calibration_slope_, calibration_offsets_, device_, dtype_, n_features_in_, \
+feature_names_in_ : see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     See Also
     --------
@@ -317,7 +303,6 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
         return one_hot(scores.argmax(1), scores.shape[1])
 
     def _class_scores(self, X, difference=False):
-        """Score validated rows; the second class less the first if asked."""
         if self.combine != "vote":
             return super()._class_scores(X, difference)
         votes = []
@@ -365,8 +350,6 @@ class DeepRVFLRegressor(DeepLayers, BaseRVFLRegressor):
 
     Attributes
     ----------
-    n_outputs_ : int
-        Number of targets.
     hidden_weights_ : list of ndarray
         Weights of every layer, as in :class:`DeepRVFLClassifier`.
     hidden_bias_ : list of ndarray of shape (n_hidden,)
@@ -381,12 +364,9 @@ class DeepRVFLRegressor(DeepLayers, BaseRVFLRegressor):
         The C used; with ``C="loo"``, that of every layer.
     solver_ : {"primal", "dual", "svd"}
         How the systems were solved, as in :class:`RVFLClassifier`.
-    interval_residuals_, interval_weights_ : ndarray of shape (n_rows, n_targets) and (n_rows,)
-        As in :class:`RVFLRegressor`; only with ``intervals``.
-    device_, dtype_ : str
-        Device and precision; only when fitted to tensors.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    n_outputs_, interval_residuals_, interval_weights_, device_, dtype_, n_features_in_, \
+feature_names_in_ : see RVFLRegressor
+        As in :class:`RVFLRegressor`.
 
     See Also
     --------

@@ -64,20 +64,11 @@ class GranularBallRVFLClassifier(LeftOutInFolds, BaseRVFLClassifier):
         The granular balls, one entry each under ``center`` (n_balls, n_features), ``radius`` (mean
         distance of its rows to the centre), ``label``, ``purity``, ``size`` (number of rows),
         ``class_counts`` (n_balls, n_classes) and ``used`` (whether the network was fitted to it).
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
-        The hidden layer.
-    coef_, intercept_ : ndarray of shape (n_features_in_ + n_hidden, n_classes) and (n_classes,)
-        Output weights, of inputs and nodes, and of the constant: zeros unless ``output_bias``.
-    C_ : float
-        The C used.
     solver_ : {"primal", "dual", "svd", "lu"}
         How the system was solved, as in :class:`RVFLClassifier`; with a graph by LU.
-    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
-        Map from scores to log-probabilities; only with ``calibrate``.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    classes_, hidden_weights_, hidden_bias_, coef_, intercept_, C_, calibration_slope_, \
+calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     Notes
     -----

@@ -68,8 +68,6 @@ class MultiViewRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     ----------
     view_columns_ : list of ndarray
         Places of the columns of every view.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
     hidden_weights_ : list of ndarray of shape (n_columns_of_view, n_hidden)
         Weights of the hidden layer of every view.
     hidden_bias_ : list of ndarray of shape (n_hidden,)
@@ -79,14 +77,11 @@ class MultiViewRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         number of views, so that the sum over all columns is the score.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
-    C_ : float
-        The C used.
     solver_ : {"primal", "dual", "svd", "gram", "eigen", "lu"}
         How the system was solved, as in :class:`RVFLClassifier`; with a graph by LU.
-    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
-        Map from scores to log-probabilities; only with ``calibrate``.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    classes_, C_, calibration_slope_, calibration_offsets_, n_features_in_, feature_names_in_ : \
+see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     Notes
     -----

@@ -121,8 +121,6 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
         Weights of the rules' linear outputs.
     n_rules_ : int
         Number of rules made.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
     hidden_weights_ : ndarray of shape (n_rules_, n_hidden)
         Weights of the hidden layer, uniform in [0, 1].
     hidden_bias_ : ndarray of shape (n_hidden,)
@@ -131,14 +129,9 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
         Output weights: of the rules, then of the inputs, then of the nodes.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
-    C_ : float
-        The C used.
-    solver_ : {"primal", "dual", "svd"}
-        How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
-        Map from scores to log-probabilities; only with ``calibrate``.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    classes_, C_, solver_, calibration_slope_, calibration_offsets_, n_features_in_, \
+feature_names_in_ : see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     See Also
     --------

@@ -134,19 +134,16 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         Output weights of the inputs, then of the nodes, in the mean of the members.
     intercept_ : ndarray of shape (n_classes,)
         Output bias.
-    landmarks_ : ndarray of shape (n_landmarks, n_features_in_)
-        Standardised training rows, up to 200, that the kernel is centred on.
-    landmark_weights_ : ndarray of shape (n_landmarks, n_classes)
-        Their output weights.
+    landmarks_, landmark_weights_ : ndarrays of n_landmarks rows
+        Standardised training rows, up to 200, that the kernel is centred on; their output weights.
     kernel_columns_ : ndarray of shape (n_kernel_columns,)
         Places of the columns that the kernel measures distances in: those that say something about
         the labels, alone or with another column, or about another column; all where none does.
     kernel_width_ : float
         The kernel is exp(-squared distance / width).
-    split_columns_ : ndarray of shape (n_trees, depth)
-        The column that all nodes of a level ask for, in each tree.
-    split_thresholds_ : ndarray of shape (n_trees, depth)
-        The value they compare it with, for standardised inputs.
+    split_columns_, split_thresholds_ : ndarray of shape (n_trees, depth)
+        The column that all nodes of a level ask for, in each tree, and the value they compare it
+        with, for standardised inputs.
     leaf_values_ : ndarray of shape (n_trees, 2 ** depth, n_classes)
         Values of the leaves.
     member_weights_ : ndarray of shape (5,)
@@ -154,28 +151,21 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     C_ : ndarray of shape (4,)
         Weight of the errors against the size of the output weights in the members that are ridge
         regressions (relu, sin, kernel, linear), chosen by leave-one-out error.
-    link_matrix_ : ndarray of shape (n_classes, n_classes)
-        What the scores are multiplied by to give log-probabilities.
-    link_offsets_ : ndarray of shape (n_classes,)
-        What is added to them for each class.
-    mean_ : ndarray of shape (n_features_in_,)
-        Means of the inputs.
-    scale_ : ndarray of shape (n_features_in_,)
-        Their standard deviations; 1 for a constant.
+    link_matrix_, link_offsets_ : ndarray of shape (n_classes, n_classes) and (n_classes,)
+        What the scores are multiplied by to give log-probabilities, and what is added.
+    mean_, scale_ : ndarray of shape (n_features_in_,)
+        Means of the inputs, and their standard deviations; 1 for a constant.
     n_samples_seen_ : int
         Only where the model was fitted to a sample of the rows, and after a fit in passes over
         files or partitions: how many rows were given. In passes attributes of every row
         (``sample_quality_``, ``label_probability_``, ``n_suspects_``) are not there.
     n_samples_fitted_ : int
         Only after such a fit: how many rows are in the sample that the model was fitted to.
-    device_ : str
-        Only when fitted to tensors: the device that the model is on.
-    dtype_ : str
-        Only when fitted to tensors: their precision. All is computed in double precision.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X had string column names.
+    device_, dtype_ : str
+        Only when fitted to tensors: the device that the model is on, and their precision. All is
+        computed in double precision.
+    n_features_in_, feature_names_in_ : see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     See Also
     --------

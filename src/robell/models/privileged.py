@@ -164,10 +164,6 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
-        The hidden layer.
     coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
         Output weights that predict: those of the inputs, then of the nodes.
     privileged_coef_ : ndarray of shape (n_privileged + privileged_hidden, n_classes)
@@ -180,14 +176,9 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
         The penalty used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
-    C_ : float
-        The C used.
-    solver_ : {"primal", "dual", "svd"}
-        How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
-        Map from scores to log-probabilities; only with ``calibrate``.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    classes_, hidden_weights_, hidden_bias_, C_, solver_, calibration_slope_, \
+calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     See Also
     --------
@@ -326,8 +317,6 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
     training_rows_ : ndarray of shape (n_rows, n_features_in_)
         The rows that new ones are compared with; equal ones may be merged. The model holds them.
     coef_ : ndarray of shape (n_rows, n_classes)
@@ -340,16 +329,13 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
         What privileged columns were standardised by.
     privileged_penalty_ : float
         The penalty used.
-    C_ : float
-        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Zeros.
     solver_ : {"dual", "svd"}
         How the system was solved: by Cholesky, or by its eigenvalues where it was singular.
-    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
-        Map from scores to log-probabilities; only with ``calibrate``.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    classes_, C_, calibration_slope_, calibration_offsets_, n_features_in_, feature_names_in_ : \
+see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     See Also
     --------

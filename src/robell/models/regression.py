@@ -130,22 +130,11 @@ class ELMRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
 
     Attributes
     ----------
-    n_outputs_ : int
-        Number of targets.
-    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
-        The hidden layer.
     coef_, intercept_ : ndarray of shape (n_hidden, n_targets) and (n_targets,)
         Output weights of the nodes; the constants.
-    C_ : float
-        The C used.
-    solver_ : {"primal", "dual", "svd", "gram", "eigen"}
-        How the system was solved, as in :class:`RVFLClassifier`.
-    interval_residuals_, interval_weights_ : ndarray of shape (n_rows, n_targets) and (n_rows,)
-        As in :class:`RVFLRegressor`; only with ``intervals``.
-    device_, dtype_ : str
-        Device and precision; only when fitted to tensors.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    n_outputs_, hidden_weights_, hidden_bias_, C_, solver_, interval_residuals_, \
+interval_weights_, device_, dtype_, n_features_in_, feature_names_in_ : see RVFLRegressor
+        As in :class:`RVFLRegressor`.
 
     See Also
     --------

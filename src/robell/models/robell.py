@@ -30,12 +30,7 @@ from robell.models._estimator import (
     called_by_search,
 )
 from robell.models._partial_fit import StreamingMixin
-from robell.models._validation import (
-    JOBS,
-    draw_seed,
-    level_of_user,
-    uses_device,
-)
+from robell.models._validation import JOBS, draw_seed, level_of_user, uses_device
 
 KERNEL_CONSTRAINTS = {
     "kernel_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
@@ -210,27 +205,16 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
         Distance to the class mean in the kernel's space; NaN for rows of weight zero.
     kernel_width_ : float
         The kernel width used.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
-        The hidden layer.
     coef_, intercept_ : ndarray of shape (n_features_in_ + n_hidden, n_classes) and (n_classes,)
         Output weights, the paper's V; the constant's are zeros unless ``output_bias``.
-    C_ : float
-        The C used.
-    solver_ : {"primal", "dual", "svd", "gram", "eigen"}
-        How the system was solved, as in :class:`RVFLClassifier`.
     drift_ : dict
         After ``partial_fit``, once memberships are frozen: how unlikely later rows would be if
         they were as the earlier ones; see ``docs/guide/streaming_method.md``.
-    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
-        Map from scores to log-probabilities; only with ``calibrate``.
     engine_ : {"triton", "torch"}
         What compared pairs of rows; only when fitted to tensors.
-    device_, dtype_ : str
-        Device and precision; only when fitted to tensors.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    classes_, hidden_weights_, hidden_bias_, C_, solver_, calibration_slope_, \
+calibration_offsets_, device_, dtype_, n_features_in_, feature_names_in_ : see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     See Also
     --------

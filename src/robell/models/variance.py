@@ -19,18 +19,12 @@ from robell._core.ridge.scatter import (
     choose_scatter_C,
     scatter_of,
     scatter_of_moments,
-    times,
     whitening,
 )
 from robell._core.ridge.solve import solve_ridge
 from robell._core.ridge.state import solve, summed_equations
 from robell._core.ridge.twins import left_out_together
-from robell.models._estimator import (
-    PAPER_C,
-    BaseRVFLClassifier,
-    Capabilities,
-    called_by_search,
-)
+from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities, called_by_search
 from robell.models._partial_fit import StreamingMixin
 
 
@@ -73,20 +67,9 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    hidden_weights_, hidden_bias_ : ndarray of shape (n_features_in_, n_hidden) and (n_hidden,)
-        The hidden layer.
-    coef_, intercept_ : ndarray of shape (n_features_in_ + n_hidden, n_classes) and (n_classes,)
-        Output weights, of inputs and nodes, and of the constant: zeros unless ``output_bias``.
-    C_ : float
-        The C used.
-    solver_ : {"primal", "dual", "svd", "gram", "eigen"}
-        How the system was solved, as in :class:`RVFLClassifier`.
-    calibration_slope_, calibration_offsets_ : float and ndarray of shape (n_classes,)
-        Map from scores to log-probabilities; only with ``calibrate``.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
-        Number of columns of X, and their names where it had names.
+    classes_, hidden_weights_, hidden_bias_, coef_, intercept_, C_, solver_, calibration_slope_, \
+calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
+        As in :class:`RVFLClassifier`.
 
     See Also
     --------
@@ -175,7 +158,7 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 
     def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
         R, self.C_ = whitening(further_penalty), self.C
-        design = times(self._design(X), R)
+        design = self._design(X).changed(lambda M: M @ R, len(R))
         if self.C == "loo" or (leave_out and np.isfinite(self.C)):
             left_out = LeftOut(design, T, weights, further_penalty, R)
         if self.C == "loo":
@@ -220,7 +203,8 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
             counted, member = sample.twins.merge(counted, member)
         counts = counted[:, None] * member
         X, T, weight, _ = sample.merged
-        design, equations = times(self._design(X), R), summed_equations(whitened, cost)
+        design = self._design(X).changed(lambda M: M @ R, len(R))
+        equations = summed_equations(whitened, cost)
         return LeftOut(design, T, weight, penalty._replace(counts=counts), R, equations)
 
     def _scores_of_sample(self, state, found):

@@ -257,10 +257,9 @@ class _Fold:
         if group.rows_key is None or type(model).fit is not FamilyMember.fit:
             model.fit(*self.given, **self.params)
         else:
-            prepared, setting = self._prepare(model, group.rows_key), {}
+            prepared = self._prepare(model, group.rows_key)
             if model._penalty_parameter is None:
                 setting = {name: getattr(model, name) for name in model._weight_parameters}
-            if setting:
                 (importance,) = model._importances(prepared, [setting], self.of_single_fits)
             else:
                 importance = model._fit_weights(prepared)
@@ -326,13 +325,6 @@ class _Fold:
         if key is None or key not in self.found_twins:
             self.found_twins[key] = left_out_together(*rows)
         return self.found_twins[key]
-
-    def check(self, model, group, X):
-        """Let a model check rows to be scored, once for groups with the same ones."""
-        key = group.rows_key, id(X)  # the fold keeps X
-        if group.rows_key is None or key not in self.checked:
-            self.checked[key] = model._validate_new(X)
-        return self.checked[key]
 
 
 # -- how far rounding may have changed output weights ---------------------------------------------
@@ -434,7 +426,11 @@ class _ScoredTable:
         self.centre, plan = centre, fold.task.plan
         with run_by_fit_too():
             if M is None:
-                self.X = fold.check(model, group, X)
+                # Checked once for groups with the same rows, which the fold keeps.
+                key = group.rows_key, id(X)
+                if group.rows_key is None or key not in fold.checked:
+                    fold.checked[key] = model._validate_new(X)
+                self.X = fold.checked[key]
                 self.rows = make_design(self.X)
             else:
                 self.rows = RowBlocks(M.__getitem__, *M.shape)

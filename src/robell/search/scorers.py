@@ -12,27 +12,21 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import get_config, metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from robell._core.array import EPS, beside, namespace, to_host
+from robell._core.array import EPS, Array, Labels, Mask, beside, namespace, to_host
 from robell._core.ridge.calibrate import calibrated_probability
 from robell.metrics import g_mean_score
 from robell.models._estimator import of_both_classes
 from robell.search import private
 from robell.search.groups import NotShared
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
-Flags = NDArray[np.bool_]
-
-
 # -- metrics of classes --------------------------------------------------------------------
 
 
-def doubtful_labels(scores: Any, error: Any) -> Flags:
+def doubtful_labels(scores: Any, error: Any) -> Mask:
     """Say for which candidates errors of this size, (n, m), could change a prediction."""
     xp = namespace(scores)
     if scores.ndim == 2:
@@ -46,7 +40,7 @@ def doubtful_labels(scores: Any, error: Any) -> Flags:
     return np.asarray(to_host(found))
 
 
-def doubtful_order(scores: Any, error: Any, counts: Callable[[Codes], Flags]) -> Flags:
+def doubtful_order(scores: Any, error: Any, counts: Callable[[Labels], Mask]) -> Mask:
     """Say for which candidates errors of this size, (n, m), could change an order that counts.
 
     ``counts`` says of the rows in descending order, (n, m), which neighbours' order does. Rows
@@ -64,7 +58,7 @@ def doubtful_order(scores: Any, error: Any, counts: Callable[[Codes], Flags]) ->
     return np.asarray(((upper > lower) & decides).any(axis=0))
 
 
-def hits(codes: Codes, scores: Any) -> tuple[Array, Array]:
+def hits(codes: Labels, scores: Any) -> tuple[Array, Array]:
     """Return how many rows of every class of ``codes`` are right, (classes, m), and its size.
 
     The class with the first of the largest scores is predicted.
@@ -78,23 +72,23 @@ def hits(codes: Codes, scores: Any) -> tuple[Array, Array]:
     return to_host(counts), sizes.astype(np.float64)
 
 
-def recalls(codes: Codes, scores: Any) -> Array:
+def recalls(codes: Labels, scores: Any) -> Array:
     """Return the recall of every class of ``codes``, one column each."""
     counts, sizes = hits(codes, scores)
     return np.ascontiguousarray((counts / sizes[:, None]).T)
 
 
-def accuracy(codes: Codes, scores: Any) -> Array:
+def accuracy(codes: Labels, scores: Any) -> Array:
     """Return the share of right predictions."""
     return np.asarray(hits(codes, scores)[0].sum(axis=0) / len(codes))
 
 
-def balanced_accuracy(codes: Codes, scores: Any) -> Array:
+def balanced_accuracy(codes: Labels, scores: Any) -> Array:
     """Return the mean recall of the classes."""
     return np.asarray(recalls(codes, scores).mean(axis=1))
 
 
-def g_mean(codes: Codes, scores: Any) -> Array:
+def g_mean(codes: Labels, scores: Any) -> Array:
     """Return the geometric mean of the recalls."""
     found = recalls(codes, scores)
     products, place = np.unique(np.prod(found, axis=1), return_inverse=True)
@@ -103,14 +97,14 @@ def g_mean(codes: Codes, scores: Any) -> Array:
     return np.array(roots)[place]
 
 
-def f1(codes: Codes, scores: Any) -> Array:
+def f1(codes: Labels, scores: Any) -> Array:
     """Return 2 TP/(2 TP + FP + FN) of class 1, 0 where undefined."""
     (true_negative, true_positive), (zeros, ones) = hits(codes, scores)
     positive = true_positive + (zeros - true_negative)
     return np.asarray(2.0 * true_positive / np.maximum(positive + ones, 1.0))
 
 
-def roc_auc(codes: Codes, scores: Any) -> Array:
+def roc_auc(codes: Labels, scores: Any) -> Array:
     """Return the area under the ROC curve, by trapezoids between its corners."""
     areas = np.empty(scores.shape[1])
     for k, (true, false) in enumerate(_counts_at_thresholds(codes, scores)):
@@ -124,7 +118,7 @@ def roc_auc(codes: Codes, scores: Any) -> Array:
     return areas
 
 
-def average_precision(codes: Codes, scores: Any) -> Array:
+def average_precision(codes: Labels, scores: Any) -> Array:
     """Return the precision at every threshold, averaged over the steps of the recall."""
     values = np.empty(scores.shape[1])
     for k, (true, false) in enumerate(_counts_at_thresholds(codes, scores)):
@@ -148,7 +142,7 @@ def _counts_at_thresholds(codes, scores):
         yield true, ends + 1.0 - true
 
 
-METRICS: dict[Callable[..., Any], Callable[[Codes, Any], Array]] = {
+METRICS: dict[Callable[..., Any], Callable[[Labels, Any], Array]] = {
     metrics.accuracy_score: accuracy,
     metrics.balanced_accuracy_score: balanced_accuracy,
     g_mean_score: g_mean,

@@ -216,9 +216,7 @@ def _solve_centred(systems):
     design, total = systems.design, _only_weights(systems)
     mean = sum(total[rows] @ M for rows, M in design)[1:] / total.sum()
     target_mean = mean_of_targets(systems.T, total)
-    behind = RowBlocks(
-        lambda rows: design._make_rows(rows)[:, 1:] - mean, design.n_rows, design.n_columns - 1
-    )
+    behind = design.changed(lambda M: M[:, 1:] - mean, design.n_columns - 1)
     centred = systems._replace(
         design=kept(behind), T=systems.T - target_mean, widths=systems.widths - 1
     )
@@ -380,7 +378,10 @@ def _solve_penalties(systems):
 
 def _sweep(systems, totals, penalties):
     """Yield β of nested networks for row weights, a row of ``totals`` a setting."""
-    distinct, member = _distinct(totals)
+    # Equal weights are solved once. By their bytes: sorting rows takes tens of times longer.
+    seen: dict[bytes, int] = {}
+    member = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in totals])
+    distinct = totals[np.unique(member, return_index=True)[1]]
     design, T, widths, whole = systems.design, systems.T, systems.widths, systems.whole
     if whole is not None and (totals == 1.0).all() and widths.max() <= design.n_rows:
         found = whole.solve(T, penalties, widths)
@@ -423,17 +424,8 @@ def _sweep(systems, totals, penalties):
                     products = gram.lower(start + k)
                 if not np.isfinite(np.diagonal(products)[:P]).all():
                     raise NotShared("the hidden layer or the inputs overflow")
-                trust[k] = nested.solve(products, w, beta[:, k]).pivot
+                _, trust[k] = nested.solve(products, w, beta[:, k])
         yield Solved(beta, trust, places, of_places, n_rows)
-
-
-def _distinct(totals):
-    """Return the distinct rows of some weights, and which of them each row is."""
-    # By their bytes: sorting whole rows takes tens of times longer.
-    seen: dict[bytes, int] = {}
-    member = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in totals])
-    first = np.unique(member, return_index=True)[1]
-    return totals[first], member
 
 
 # -- folds whose features are the same in each: fold Gram = full Gram - held-out Gram

@@ -28,13 +28,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from robell._core.array import beside, is_tensor, namespace, row_squares, to_host
+from robell._core.array import Array, Places, beside, is_tensor, namespace, row_squares, to_host
 from robell._core.ensemble.trees import (
     SMALLEST_RANGE,
     Forest,
-    Places,
     forest_scores,
     grow_forest,
     plant_forest,
@@ -44,8 +42,6 @@ from robell._core.layers.features import RowBlocks, draw_sparse_layer, rows_per_
 from robell._core.ridge.loo import MOST_EXACT, CentredRidge, fit_centred_ridge
 from robell._core.ridge.twins import Twins
 from robell._tools.threads import NO_THREADS, Threads
-
-Array = NDArray[np.float64]
 
 ACTIVATIONS = ("relu", "sin")
 KERNEL, TREES = 2, 4  # places of designs, and of what has none

@@ -22,11 +22,12 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from robell._core.array import (
     MANY_COLUMNS,
+    Array,
+    Places,
     beside,
     empty_beside,
     is_tensor,
@@ -35,9 +36,6 @@ from robell._core.array import (
     to_host,
     typical_distance,
 )
-
-Array = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 N_TREES = 40
 DEPTH = 6

@@ -165,19 +165,14 @@ def draw_rows(
 
 
 def domain_strata(
-    stratum: NDArray[np.int64],
-    checked: NDArray[np.int64],
-    wrong: Mask,
-    inside: Mask,
+    stratum: NDArray[np.int64], checked: NDArray[np.int64], wrong: Mask, inside: Mask
 ) -> tuple[Array, Array, Array]:
     """Return sizes, rows checked and wrong rows of the strata, for the rows ``inside`` a part."""
     # Where a row of the part or more had to be among those drawn from a stratum, these are a sample
     # of the part; elsewhere the part's wrong rows are counted among all rows of the stratum.
     n_strata = int(stratum.max()) + 1
-    sizes, own = (
-        np.bincount(stratum, minlength=n_strata),
-        np.bincount(stratum[inside], minlength=n_strata),
-    )
+    sizes = np.bincount(stratum, minlength=n_strata)
+    own = np.bincount(stratum[inside], minlength=n_strata)
     drawn = np.bincount(stratum[checked], minlength=n_strata)
     is_own = inside[checked]
     own_drawn = np.bincount(stratum[checked[is_own]], minlength=n_strata)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robell._core.array import Array, is_tensor, namespace
+from robell._core.array import EPS, Array, is_tensor, namespace
 
 # Blocks of about this many numbers stay in the second-level cache between the activation and the
 # Gram matrix, and bound the memory of fit and predict whatever the number of rows.
@@ -125,6 +125,11 @@ class RowBlocks:
             if self.keep:
                 self._kept[ends] = block
             yield slice(*ends), block
+
+    def changed(self, change: Callable[[Any], Any], n_columns: int) -> RowBlocks:
+        """Return the matrix whose blocks of rows are these, changed."""
+        shape = self.n_rows, n_columns
+        return RowBlocks(lambda rows: change(self._make_rows(rows)), *shape, tensors=self.tensors)
 
     def whole(self) -> Any:
         """Return the whole matrix."""
@@ -258,8 +263,6 @@ def call_activation(activation: Activation, Z: Any, what: str, kinds: str) -> An
 
 
 # -- columns brought to one scale -------------------------------------------------------------
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 def column_scales(X: Any, multiplicity: Any) -> tuple[Any, Any]:

@@ -21,7 +21,6 @@ from robell._core.membership.equations import (
     class_sizes,
     kernel_radii,
     largest_radii,
-    minority_class,
     neighbourhood_radius,
     reach_squared,
     usable_width,
@@ -56,12 +55,8 @@ class LandmarkBasis:
     landmarks: Array  # (L, B)
     width: float
     D: Array  # (L, L), of all pairs of landmarks
+    means: Array  # (L,), D̄(z_l)
     basis: Array  # (L, rank); coordinates are inner products with the landmarks times this
-
-    @cached_property
-    def means(self) -> Array:
-        """Return D̄(z_l) of every landmark."""
-        return np.asarray(self.D.mean(axis=1))
 
     @cached_property
     def grand_mean(self) -> float:
@@ -128,7 +123,7 @@ def landmark_basis(landmarks: Array, width: float) -> LandmarkBasis:
     means = D.mean(axis=1)
     values, vectors = np.linalg.eigh(means[:, None] + means - means.mean() - D)
     kept = values > max(RANK_CUT * float(values[-1]), 0.0)
-    return LandmarkBasis(landmarks, width, D, vectors[:, kept] / np.sqrt(values[kept]))
+    return LandmarkBasis(landmarks, width, D, means, vectors[:, kept] / np.sqrt(values[kept]))
 
 
 def landmark_sums(
@@ -245,7 +240,7 @@ def approximate_statistics(
         counting = _Counting(
             X, classes, n_classes, multiplicity, (low, middle, high), rng, sampling, workers
         )
-        minority = minority_class(class_sizes(classes, n_classes, multiplicity))
+        minority = int(class_sizes(classes, n_classes, multiplicity).argmin())
         probability, share = counting.probabilities(minority)
     bounds = Bounds(Interval(radii.low, radii.high), share, Interval(r_max.low, r_max.high))
     return KernelStatistics(radii.radius, probability, r_max.radius, minority, bounds)
@@ -279,9 +274,7 @@ def draw_rows(weight: Array, size: int, rng: np.random.Generator) -> Labels:
 
 def choose_landmarks(X: Array, weight: Array, size: int, rng: np.random.Generator) -> Array:
     """Return distinct rows of X, at most ``size``, drawn in proportion to their weight."""
-    if len(X) <= size:
-        return np.unique(X, axis=0)
-    return np.unique(X[draw_rows(weight, size, rng)], axis=0)
+    return np.unique(X if len(X) <= size else X[draw_rows(weight, size, rng)], axis=0)
 
 
 def stand(
@@ -302,11 +295,7 @@ def stand(
 
 
 def missed_products(
-    basis: LandmarkBasis,
-    mean: HullPoint,
-    points: Array,
-    point_means: Array,
-    landmark_means: Array,
+    basis: LandmarkBasis, mean: HullPoint, points: Array, point_means: Array, landmark_means: Array
 ) -> Array:
     """Return δ(x) = <φ(x), μ - μ̂> of points, from mean D(x, x_i) of them and the landmarks."""
     # The weights of μ - μ̂ sum to zero, so the product is Σ_l v_l D(x, z_l) less the mean D(x, x_i);
@@ -344,12 +333,9 @@ def radius_intervals(
 ) -> Radii:
     """Return radii and their intervals, from what :func:`stand` returns."""
     # r² = squared + Δ - 2δ, with |δ| <= sqrt(ρΔ), or with δ known.
-    if delta is None:
-        slack = 2.0 * np.sqrt(residual * missed.high)
-        middle = squared
-    else:
-        slack = np.zeros_like(squared)
-        middle = squared - 2.0 * delta
+    slack, middle = 2.0 * np.sqrt(residual * missed.high), squared
+    if delta is not None:
+        slack, middle = np.zeros_like(squared), squared - 2.0 * delta
     low = middle + missed.low - slack - rounding
     high = middle + missed.high + slack + rounding
     radius, low, high = (

@@ -95,11 +95,6 @@ def class_sizes(classes: Labels, n_classes: int, multiplicity: Array) -> Array:
     return np.asarray(np.bincount(classes, weights=multiplicity, minlength=n_classes), np.float64)
 
 
-def minority_class(sizes: Array) -> int:
-    """Return the smallest class; of several, the one with the smallest label (erratum E7)."""
-    return int(np.argmin(sizes))
-
-
 def class_cost(sizes: Array) -> Array:
     """Return l_c = A_min / A_c: 1 for the minority, A₂/A₁ for the majority (Eqs. 9-10)."""
     return np.asarray(sizes.min() / sizes)
@@ -240,7 +235,8 @@ def statistics_of_passes(
     radius[order] = sorted_radius
     probability[order] = class_probability(own_class, total)
     foreign[order] = (total - own_class) / total
-    minority = minority_class(class_sizes(labels, n_classes, weight))
+    # The smallest class; of several, the one with the smallest label (erratum E7)
+    minority = int(class_sizes(labels, n_classes, weight).argmin())
     return KernelStatistics(radius, probability, r_max, minority, foreign_share=foreign)
 
 

@@ -38,7 +38,6 @@ from robell._core.membership.equations import (
     combine_membership,
     generalized_bell,
     largest_radii,
-    minority_class,
     neighbourhood_radius,
     reach_squared,
     usable_width,
@@ -199,7 +198,7 @@ def freeze(
     means: ClassMeans, r_max: Array, sizes: Array, rho: float, references: Reservoir
 ) -> FrozenMembership:
     """Put together what the steps have found; a class without rows counts as the smallest."""
-    return FrozenMembership(means, r_max, sizes, minority_class(sizes), rho, settle(references))
+    return FrozenMembership(means, r_max, sizes, int(sizes.argmin()), rho, settle(references))
 
 
 def freeze_rows(

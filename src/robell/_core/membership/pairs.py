@@ -12,12 +12,10 @@ computed again from their differences.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import combinations_with_replacement, product
 from math import prod
 from threading import Event, local
@@ -27,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from robell._core.array import SMALL_PRODUCT, AnyArray, Array, Labels, Mask, namespace
-from robell._tools.threads import has_small_kernels
+from robell._core.array import EPS, SMALL_PRODUCT, AnyArray, Array, Labels, Mask, namespace
+from robell._tools.threads import has_small_kernels, threads_of
 
 Unit = tuple[slice, slice]  # rows and columns
 Found = TypeVar("Found")
@@ -81,29 +79,21 @@ def share_out(
     units: list[Unit], compute: Callable[[slice, slice, Event], Found], workers: Workers
 ) -> Iterator[tuple[slice, slice, Found]]:
     """Yield units and what threads compute of them, in order; an exception stops all threads."""
-    stop, waiting, rest = Event(), deque[tuple[Unit, Callable[[], Found]]](), deque(units)
-    ahead = 2 * workers.n_threads if workers.n_threads > 1 and len(units) > 1 else 0
+    stop, several = Event(), len(units) > 1
     with (
         # One unit is too little work for BLAS's threads to be worth holding back.
-        workers.limit_blas() if len(units) > 1 else nullcontext(),
-        ThreadPoolExecutor(workers.n_threads, initializer=workers.limit_blas)
-        if ahead
-        else nullcontext() as pool,
+        workers.limit_blas() if several else nullcontext(),
+        threads_of(workers.n_threads if several else 1, workers.limit_blas) as threads,
     ):
         try:
-            while rest or waiting:
-                while rest and len(waiting) <= ahead:
-                    job = partial(compute, *rest[0], stop)
-                    waiting.append((rest.popleft(), pool.submit(job).result if pool else job))
-                (rows, columns), found = waiting.popleft()
-                yield rows, columns, found()
+            of_units = threads.map(lambda unit: compute(*unit, stop), units)
+            for (rows, columns), found in zip(units, of_units, strict=True):
+                yield rows, columns, found
                 n_rows, n_columns = rows.stop - rows.start, columns.stop - columns.start
                 n_pairs = n_rows * (n_rows + 1) // 2 if rows == columns else n_rows * n_columns
                 workers.advance(n_pairs)
         finally:
             stop.set()
-            if pool:
-                pool.shutdown(wait=False, cancel_futures=True)
 
 
 def strips_of(n_rows: int, n_columns: int, same: bool) -> list[Unit]:
@@ -161,11 +151,7 @@ def same_class_dissimilarity(
 
 
 def neighbour_weights(
-    X: Array,
-    classes: Labels,
-    weight: Array,
-    max_distance2: float,
-    workers: Workers = ONE_WORKER,
+    X: Array, classes: Labels, weight: Array, max_distance2: float, workers: Workers = ONE_WORKER
 ) -> tuple[Array, Array]:
     """Return the weight of all rows, and of the rows of its class, within reach of every row.
 
@@ -326,7 +312,6 @@ def weights_within(X: Array, references: Array, weight: Array | None, reach: flo
 
 # -- distances and kernels --------------------------------------------------------------------
 
-EPS64 = float(np.finfo(np.float64).eps)
 VISIBLE = 1e-11  # relative errors of K from which on close pairs are computed more carefully
 VANISHED = 60.0  # 2^-60 is lost beside 1
 NEAR_ONE = 1.0 / 64.0  # exponents from which on K is so near 1 that 1 - K would lose digits
@@ -371,7 +356,7 @@ def squared_distances(X: Array, Y: Array) -> Array:
     D2 *= -2.0
     D2 += x_norms[:, None]
     D2 += y_norms[None, :]
-    rounding = 4 * (X.shape[1] + 4) * EPS64 * (x_norms.max() + y_norms.max())
+    rounding = 4 * (X.shape[1] + 4) * EPS * (x_norms.max() + y_norms.max())
     close = rounding >= D2
     if close.any():
         i, j, exact = distances_of_pairs(X, Y, close)
@@ -417,19 +402,13 @@ class ReadyRows:
 
     @classmethod
     def of(
-        cls,
-        X: Array,
-        scale: float,
-        constant: float = 0.0,
-        dtype: Any = np.float64,
+        cls, X: Array, scale: float, constant: float = 0.0, dtype: Any = np.float64
     ) -> ReadyRows:
         """Make rows ready."""
         Z = scale * X
         norms = squared_norms(Z)
-        left, right = (
-            np.empty((len(X), X.shape[1] + 2), dtype),
-            np.empty((X.shape[1] + 2, len(X)), dtype),
-        )
+        left = np.empty((len(X), X.shape[1] + 2), dtype)
+        right = np.empty((X.shape[1] + 2, len(X)), dtype)
         left[:, :-2], left[:, -2], left[:, -1] = Z, 0.5 * (constant - norms), 1.0
         right[:-2], right[-2], right[-1] = left[:, :-2].T, 1.0, left[:, -2]
         return cls(X, left, right, norms, scale, constant)
@@ -482,7 +461,7 @@ def kernel_scale(inv_width2: float, X: Array) -> float:
 def exponent_rounding(rows: ReadyRows, columns: ReadyRows, r: slice, c: slice) -> float:
     """Return a bound of the rounding of a tile's exponents."""
     largest_norms = float(rows.norms[r].max() + columns.norms[c].max())
-    return float(2 * (rows.X.shape[1] + 4) * EPS64 * largest_norms)
+    return float(2 * (rows.X.shape[1] + 4) * EPS * largest_norms)
 
 
 @np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use

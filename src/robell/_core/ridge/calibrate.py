@@ -112,13 +112,7 @@ def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
 
 
 def newton_step(
-    theta: Array,
-    S: Any,
-    P: Any,
-    targets: Any,
-    weight: Any,
-    prior: SlopePrior,
-    ridge: float,
+    theta: Array, S: Any, P: Any, targets: Any, weight: Any, prior: SlopePrior, ridge: float
 ) -> tuple[Array, float]:
     """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, and what it should gain."""
     xp = namespace(S)  # a (s_k - s_1), the derivative of the log-odds in log a

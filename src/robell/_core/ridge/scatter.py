@@ -72,11 +72,6 @@ def whitening(penalty: Penalty) -> Array:
         return np.asarray(Q / np.sqrt(1.0 + penalty.weight * np.clip(values, 0.0, None)))
 
 
-def times(design: RowBlocks, matrix: Array) -> RowBlocks:
-    """Return the rows of a design times a matrix."""
-    return RowBlocks(lambda rows: design._make_rows(rows) @ matrix, design.n_rows, matrix.shape[1])
-
-
 def scatter_of_moments(sizes: Array, means: Array, scatter: Array, total: bool) -> Scatter:
     """Return the scatter of classes, or of all rows, from size, mean and scatter of each class."""
     if total:

@@ -432,10 +432,8 @@ def missed_left_out(
     right = Q_t @ (damped @ coordinates).reshape(n, r, -1)
     rest = Q_t @ (T - U @ coordinates).reshape(n, r, -1)
     if penalty > 0.0:
-        system, right = (
-            xp.where(alone, system, own * unit + system),
-            xp.where(alone, right, rest + right),
-        )
+        system = xp.where(alone, system, own * unit + system)
+        right = xp.where(alone, right, rest + right)
     else:
         system, right = xp.where(alone, system, own * unit), xp.where(alone, right, rest)
     scale = xp.amax(abs(system), -1)[..., None]
@@ -559,12 +557,10 @@ class WithConstant(System):
         self.shift = next(iter(design))[1][:, 1:].mean(0)
         self.mean: Any = mean_of_targets(T, w)
 
-        def near_zero(rows: slice) -> Any:
-            M = design._make_rows(rows)
+        def near_zero(M: Any) -> Any:
             return namespace(M).hstack([M[:, :1], M[:, 1:] - self.shift])
 
-        shape = design.n_rows, design.n_columns
-        super().__init__(RowBlocks(near_zero, *shape, tensors=design.tensors), T - self.mean, w)
+        super().__init__(design.changed(near_zero, design.n_columns), T - self.mean, w)
 
     def solve(self, C: float, leave_out: bool = False) -> RidgeSolution:
         """Return the solution, the shift of the columns and the mean of the targets put back."""
@@ -605,18 +601,8 @@ class WithConstant(System):
         self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array, remembered: Any = None
     ) -> Array:
         """Return the squared leave-one-out error under each penalty, rows counted so often."""
-        behind = columns_behind_constant(self.design)
+        behind = self.design.changed(lambda M: M[:, 1:], self.design.n_columns - 1)
         return squared_errors(behind, self.T, w, counted, spectrum, penalties, remembered)
-
-
-def columns_behind_constant(design: RowBlocks) -> RowBlocks:
-    """Return a design without its first column."""
-    return RowBlocks(
-        lambda rows: design._make_rows(rows)[:, 1:],
-        design.n_rows,
-        design.n_columns - 1,
-        tensors=design.tensors,
-    )
 
 
 def mean_of_targets(T: Any, w: Any | None) -> Any:

@@ -53,7 +53,6 @@ from robell._core.ridge.solve import (
     SINGULAR_BELOW,
     Blocks,
     SPDFactor,
-    columns_behind_constant,
     factor_spd,
     require_finite,
     spread_of_targets,
@@ -499,10 +498,7 @@ def solve_targets(state: State, n_targets: int, C: float) -> GramSolution:
 
 
 def left_out_errors_of_targets(
-    state: State,
-    candidates: Array,
-    features: Features,
-    sample: tuple[Array, Array, Array, Array],
+    state: State, candidates: Array, features: Features, sample: tuple[Array, Array, Array, Array]
 ) -> Array:
     """Return the same of numbers, each target in units of its spread in the sample."""
     X, T, weight, counted = sample
@@ -511,9 +507,7 @@ def left_out_errors_of_targets(
     rows, spread = root_of(S), spread_of_targets(T, counted)
     centre = Centre(np.zeros(P), mean[P:] / spread, state.weight[0])
     spectrum = _spectrum_of(rows[:, :P], rows[:, P:] / spread)._replace(centre=centre)
-    design = columns_behind_constant(
-        sample_design(features, X, P + 1, shift=np.append(0.0, mean[:P]))
-    )
+    design = RowBlocks(lambda rows: features(X[rows])[:, 1:] - mean[:P], len(X), P)
     with np.errstate(over="ignore"):
         penalties = 1.0 / candidates
     return squared_errors(design, T / spread, weight, counted, spectrum, penalties)

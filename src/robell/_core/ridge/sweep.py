@@ -15,7 +15,7 @@ the columns, so that z comes with the factor, whatever large numbers s stand beh
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
@@ -49,14 +49,6 @@ DUAL_COST = 100**3  # what the calls of a dual system take, as the order of a sy
 LEAST_SIGNAL, ENOUGH_SIGNAL = 1e-8, 100.0
 ORDER_OF = 8  # the order of a system is filled up to a multiple of this: LAPACK is faster then
 BLOCK_ROWS = 64  # rows of the factor in one step of a substitution
-
-
-class NestedSolution(NamedTuple):
-    """Output weights of every penalty and width, and how far to trust them."""
-
-    beta: AnyArray  # (P, penalties, widths, K), zero behind each width
-    # (penalties, widths): the smallest squared pivot over its diagonal entry; 0 where unsolved.
-    pivot: Array
 
 
 def digits_left(R: Any, diagonal: Any, squares: Any) -> Any:
@@ -152,8 +144,14 @@ class NestedRidge:
         self.dual: tuple[_System, AnyArray] | None = None  # where all dual systems are solved
         self.squares = np.square(T).sum(axis=1)
 
-    def solve(self, products: AnyArray, w: Array, out: AnyArray | None = None) -> NestedSolution:
-        """Solve for row weights w, of which ``products`` are; into ``out`` if it is given."""
+    def solve(
+        self, products: AnyArray, w: Array, out: AnyArray | None = None
+    ) -> tuple[AnyArray, Array]:
+        """Solve for row weights w, of which ``products`` are; into ``out`` if it is given.
+
+        Returned are β, (P, penalties, widths, K), zero behind each width, and of each penalty and
+        width the smallest squared pivot over its diagonal entry, 0 where unsolved.
+        """
         beta = np.zeros(self.shape, self.dtype) if out is None else out
         pivot = np.zeros(self.shape[1:3])
         shared = np.ones(len(self.penalties), bool)
@@ -162,32 +160,25 @@ class NestedRidge:
         if self.limit > self.design.n_rows:
             shared = self.penalties >= WIDE_PIVOT * diagonal.max()
         for limit in {self.limit, min(self.limit, self.design.n_rows)}:
+            # Widths up to the limit have one factor, the others a dual system each.
             places = np.flatnonzero(shared if limit == self.limit else ~shared)
-            if len(places):
-                self._solve_within(limit, places, products, w, NestedSolution(beta, pivot))
+            within = np.flatnonzero(self.widths <= limit)
+            if len(places) and len(within):
+                prefixes = self._make(limit, _Prefixes, self.widths[within])
+                found, smallest = prefixes.solve(products, w, places)
+                if len(within) == len(self.widths) and len(places) == len(self.penalties):
+                    beta[: len(found)], pivot[:] = found, smallest
+                else:
+                    rows, columns = np.ix_(places, within)
+                    beta[: len(found), rows, columns] = found
+                    pivot[rows, columns] = smallest
+            for j in np.flatnonzero(self.widths > limit) if len(places) else ():
+                width = int(self.widths[j])
+                system = self._make(-width, _Wide, width)
+                beta[:width, places, j], pivot[places, j] = system.solve(w, places)
         signal = np.abs(products[P : P + K, :P]).max(axis=0)
         pivot *= digits_left(signal, diagonal, w @ self.squares)[self.widths - 1]
-        return NestedSolution(beta, pivot)
-
-    def _solve_within(
-        self, limit: int, places: Labels, products: AnyArray, w: Array, out: NestedSolution
-    ) -> None:
-        """Solve for some penalties: widths up to a limit from one factor, others in dual form."""
-        beta, pivot = out
-        within = np.flatnonzero(self.widths <= limit)
-        if len(within):
-            prefixes = self._make(limit, _Prefixes, self.widths[within])
-            found, smallest = prefixes.solve(products, w, places)
-            if len(within) == len(self.widths) and len(places) == len(self.penalties):
-                beta[: len(found)], pivot[:] = found, smallest
-            else:
-                rows, columns = np.ix_(places, within)
-                beta[: len(found), rows, columns] = found
-                pivot[rows, columns] = smallest
-        for j in np.flatnonzero(self.widths > limit):
-            width = int(self.widths[j])
-            system = self._make(-width, _Wide, width)
-            beta[:width, places, j], pivot[places, j] = system.solve(w, places)
+        return beta, pivot
 
     def _make(self, key: int, kind: Any, widths: Any) -> Any:
         """Return systems of some widths, made when they are first needed."""
@@ -434,11 +425,7 @@ def graph_ridge(
 
 
 def solve_prefixes(
-    G: Array,
-    R: Array,
-    penalties: Array,
-    widths: Labels,
-    missed: Callable[[Array], Array],
+    G: Array, R: Array, penalties: Array, widths: Labels, missed: Callable[[Array], Array]
 ) -> tuple[Array, Array]:
     """Return (G_k + λI)⁻¹R_k of leading blocks k, zero behind them, for every penalty λ.
 
@@ -448,10 +435,8 @@ def solve_prefixes(
     taken from the rows themselves.
     """
     P, K = R.shape
-    theta, least = (
-        np.zeros((P, len(penalties), len(widths), K)),
-        np.zeros((len(penalties), len(widths))),
-    )
+    theta = np.zeros((P, len(penalties), len(widths), K))
+    least = np.zeros((len(penalties), len(widths)))
     inside, diagonal = np.arange(P)[:, None] < widths, np.diagonal(G)
     (trtrs,), whole = get_lapack_funcs(("trtrs",), (G,)), aligned((P, P), G.dtype)
     copy, (potrf, report) = copy_lower(np.asfortranarray(G), whole), factorise(whole)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from robell._tools.text import number_text, percent, shortened
-from robell.models._contributions import contributions, log_ratio
+from robell.models._contributions import contributions, log_odds
 from robell.report.tables import MINUS
 from robell.tables.columns import OTHER
 from robell.tables.dates import day_text
@@ -78,7 +78,7 @@ def reasons_of_classes(evidence, places):
     found = {}
     pairs = {(int(codes[place]), int(judgement.suggested[place])) for place in places}
     for given, suggested in sorted(pairs):
-        score = log_ratio(judgement.model, suggested, given)
+        score = log_odds(judgement.model, suggested, given)
         some = [
             place
             for place in places
