@@ -293,15 +293,22 @@ def _digest(text):
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
+PARTS = ("texts", "tables", "figures", "sections")
 OF_COLUMNS = ("columns", "digits", "column_best", "best_columns")
 REST = "*"  # stands for the columns that only the results tell
 
 
 class Words:
-    """The words of one page; ``package`` holds its ``words.toml``."""
+    """The words of one page; ``package`` holds its ``words.toml``.
 
-    def __init__(self, package: str) -> None:
-        self._parts = tomllib.loads(read_resource(package, "words.toml"))
+    Of a page of a ``kind``, what the file says under the kind's name stands beside what it says of
+    all kinds, or in place of it.
+    """
+
+    def __init__(self, package: str, kind: str = "") -> None:
+        every = tomllib.loads(read_resource(package, "words.toml"))
+        own = every.get(kind, {})
+        self._parts = {name: every.get(name, {}) | own.get(name, {}) for name in PARTS}
 
     def text(self, name: str, /, **values: Any) -> Any:
         """Return a text, or a list of them."""

@@ -25,18 +25,9 @@ from robell._tools.text import (
 )
 from robell.labels.annotators import LITTLE_OVERLAP, Consensus, ReadVotes, consensus_of, overlap
 from robell.labels.audit.figures import annotator_bars, class_bars
-from robell.labels.audit.result import WORDS, Audit, first_of, numbered, piece
+from robell.labels.audit.result import Audit, first_of, numbered, piece
 from robell.labels.issues import ranked
-from robell.report.page import (
-    Bullets,
-    Callout,
-    Facts,
-    FigureBlock,
-    Paragraph,
-    Section,
-    TableBlock,
-)
-from robell.report.tables import Table
+from robell.report.page import Bullets, Callout, Facts, FigureBlock, Paragraph, TableBlock, Words
 from robell.tables.columns import ColumnNote, missing_cells
 from robell.tables.leaks import find_leak, prepare_columns
 from robell.tables.raw import RawTable
@@ -97,7 +88,7 @@ class AnnotatorAudit(Audit):
     """
 
     _kind: ClassVar[str] = "annotators"
-    _words: ClassVar[Any] = WORDS["annotators"]
+    _words: ClassVar[Words] = Words("robell.labels.audit", _kind)
     consensus: Consensus
     key: tuple[str, ...] | None
     n_read: int
@@ -255,8 +246,7 @@ class AnnotatorAudit(Audit):
         for text in self._remarks():
             yield Callout("caution", text)
         yield Paragraph("**What to do next**")
-        name = quoted(csv_path.name)
-        yield Bullets(tuple(step.replace("{table}", name) for step in self._words["steps"]))
+        yield Bullets(tuple(self._say("steps", table=quoted(csv_path.name))))
         if n_without := len(self.row) - labelled:
             what = "their consensus comes from the columns alone" if self.used else "they have none"
             yield Callout("note", f"{counted(n_without, 'row')} without a label: {what}.")
@@ -277,7 +267,7 @@ class AnnotatorAudit(Audit):
 
     def _how(self):
         """Say how the consensus was computed."""
-        say = self._words["with_columns" if self.used else "without_columns"]
+        say = self._say("with_columns" if self.used else "without_columns")
         return (Paragraph(self._say("how", how=self.how, say=say)),)
 
     def _names(self):
@@ -352,9 +342,7 @@ def annotators_section(result):
             )
         name = in_cell(str(found.annotator[j]))
         rows.append((name, 100 * quality, n_labels, int(wrong[j]), verdict, confused))
-    columns = "Annotator", "Right, %", "Labels", "Doubtful", "Verdict", "Most often confused"
-    name = "What each annotator is worth"
-    table = Table("annotators", name, columns, tuple(rows), digits=(0, 0, 0, 0, 0, 0))
+    table = result._words.table("annotators", rows)
     shown = order[:MOST_BARS]
     svg = annotator_bars(
         [str(found.annotator[j]) for j in shown],
@@ -362,11 +350,9 @@ def annotators_section(result):
         found.n_labels[shown],
         1.0 / len(found.classes),
     )
-    caption = result._words["quality"]
-    if len(shown) < len(order):
-        caption += f" The {len(shown)} best of {len(order):,}."
-    figure = FigureBlock(svg, caption, "Bars: the share of right labels of each annotator")
-    return Section("annotators", "Annotators", (figure, TableBlock(table)))
+    more = f" The {len(shown)} best of {len(order):,}." if len(shown) < len(order) else ""
+    figure = FigureBlock(svg, *result._words.figure("annotators", more=more))
+    return result._words.section("annotators", figure, TableBlock(table))
 
 
 def _where(result, place):
@@ -382,23 +368,11 @@ def next_section(result, top):
     row, annotator, gain = found.next_labels(top)
     if not len(row) or gain[0] <= 0:
         return None
-    rows = tuple(
-        (
-            _where(result, r),
-            in_cell(str(who)),
-            piece(found.label[r]),
-            100 * float(found.quality[r]),
-            100 * float(worth),
-            int(result.votes[r]),
-        )
-        for r, who, worth in zip(row, annotator, gain, strict=True)
-    )
-    columns = "Row", "Ask", "Consensus now", "Sure, %", "Surer by", "Labels"
-    table = Table(
-        "next", "What to label next, and by whom", columns, rows, digits=(0, 0, 0, 0, 1, 0)
-    )
-    text = Paragraph(result._words["next"])
-    return Section("next", "What to label next", (text, TableBlock(table)))
+    votes, rows = result.votes, []
+    for r, who, worth in zip(row, annotator, gain, strict=True):
+        first = _where(result, r), in_cell(str(who)), piece(found.label[r])
+        rows.append((*first, 100 * found.quality[r], 100 * worth, votes[r]))
+    return result._words.section("next", TableBlock(result._words.table("next", rows)))
 
 
 def doubtful_section(result, top):
@@ -407,21 +381,15 @@ def doubtful_section(result, top):
     order = ranked(found.given_quality < 0.5, found.given_quality)
     if not len(order):
         return None
-    rows = tuple(
-        (
-            _where(result, found.given_row[k]),
-            in_cell(str(found.annotator[found.given_annotator[k]])),
-            piece(found.given_label[k]),
-            piece(found.label[found.given_row[k]]),
-            100 * float(found.given_quality[k]),
-        )
-        for k in order[:top]
-    )
-    columns = "Row", "Annotator", "Label given", "Consensus", "Chance of being right, %"
-    table = Table("doubtful", "The least likely labels", columns, rows, digits=(0, 0, 0, 0, 1))
-    n_all = counted(len(found.given_label), "label")
-    text = result._say("doubtful", doubtful=f"{len(order):,}", all=n_all)
-    return Section("doubtful", "Doubtful labels", (Paragraph(text), TableBlock(table)))
+    rows = []
+    for k in order[:top]:
+        row, who = found.given_row[k], found.annotator[found.given_annotator[k]]
+        labels = piece(found.given_label[k]), piece(found.label[row])
+        quality = 100 * found.given_quality[k]
+        rows.append((_where(result, row), in_cell(str(who)), *labels, quality))
+    sizes = {"doubtful": f"{len(order):,}", "all": counted(len(found.given_label), "label")}
+    table = TableBlock(result._words.table("doubtful", rows))
+    return result._words.section("doubtful", table, **sizes)
 
 
 def classes_section(result):
@@ -433,9 +401,8 @@ def classes_section(result):
     scale = given.sum() / max(share.sum(), 1.0)
     names = [str(found.classes[k]) for k in chosen]
     svg = class_bars(names, share[chosen].round().astype(int), None)
-    caption = f"Rows by their consensus; a row has {scale:.1f} labels in the mean."
-    figure = FigureBlock(svg, caption, "Bars: the rows of each class")
-    return Section("classes", "Classes", (figure,))
+    figure = FigureBlock(svg, *result._words.figure("classes", scale=scale))
+    return result._words.section("classes", figure)
 
 
 class Crowd(NamedTuple):

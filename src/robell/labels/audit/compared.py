@@ -26,8 +26,7 @@ from robell.labels import drift as of_drift
 from robell.labels.audit.figures import group_rates
 from robell.labels.drift import LabelDrift, compare_labels, number_regions
 from robell.labels.groups import LEVEL, MISSING_GROUP
-from robell.report.page import Bullets, Callout, FigureBlock, Paragraph, Section, TableBlock
-from robell.report.tables import Table
+from robell.report.page import Bullets, Callout, FigureBlock, Paragraph, TableBlock
 from robell.tables.columns import (
     missing_cells,
     numbers_of,
@@ -147,42 +146,33 @@ def group_line(result):
 
 def groups_section(result):
     """Show how often labels are wrong in each group, and which groups differ."""
-    title = "Groups"
+    words, verdict = result._words, group_verdict(result)
     if result.trust == "none":
-        return Section("groups", title, (Paragraph(group_verdict(result)),))
-    blocks: list[Any] = [Paragraph(f"**{group_verdict(result)}**")]
-    words = tuple(group_words(result))
-    blocks += [Bullets(words)] if words else []
+        return words.section("groups", verdict=verdict)
+    differing = tuple(group_words(result))
+    blocks: list[Any] = [Bullets(differing)] if differing else []
     groups = result.groups  # those that differ most, the worst first
     chosen = np.lexsort((-groups.n_rows, groups.p_value))[:SHOWN_GROUPS]
     chosen = chosen[np.argsort(-groups.noise_rate[chosen], kind="stable")]
     svg = group_rates(groups, chosen, result.noise_rate)
-    caption = (
-        "Dots: estimated share of wrong labels. Lines: where it lies with a probability of 90 %. "
-        f"Dashed: the whole table, {percent(result.noise_rate)}. Filled dots differ from the other "
-        "groups by more than chance."
-    )
-    if len(chosen) < len(result.groups):
-        caption += f" The {len(chosen)} groups that differ most."
-    blocks.append(FigureBlock(svg, caption, "Estimated share of wrong labels in each group"))
-    rows = tuple(
+    most = f" The {len(chosen)} groups that differ most." if len(chosen) < len(groups) else ""
+    caption = words.figure("groups", share=percent(result.noise_rate), more=most)
+    rows = [
         (
             in_cell(str(groups.group[g])),
-            int(groups.n_rows[g]),
-            int(groups.n_suspects[g]),
-            *(100 * float(share[g]) for share in (groups.noise_rate, groups.low, groups.high)),
+            groups.n_rows[g],
+            groups.n_suspects[g],
+            *(100 * share[g] for share in (groups.noise_rate, groups.low, groups.high)),
             "yes" if groups.differs[g] else "no",
-            float(groups.p_value[g]),
+            groups.p_value[g],
         )
         for g in np.argsort(-groups.noise_rate, kind="stable")
-    )
-    heads = "Group", "Rows", "Suspect", "Wrong, %", "from", "to", "Differs", "p-value"
-    name = f"Groups of {in_cell(result.group_column)}"
-    table = Table("groups", name, heads, rows, digits=(0, 0, 0, 1, 1, 1, 0, ".2g"))
+    ]
+    table = words.table("groups", rows, name=in_cell(result.group_column))
     column = quoted(result.group_column)
     how = result._say("how_groups", tables=round(1 / LEVEL), column=column)
-    blocks += [TableBlock(table), Paragraph(how)]
-    return Section("groups", title, tuple(blocks))
+    blocks += [FigureBlock(svg, *caption), TableBlock(table), Paragraph(how)]
+    return words.section("groups", *blocks, verdict=f"**{verdict}**")
 
 
 def groups_summary(result):
@@ -360,7 +350,7 @@ def against_verdict(against, quote=said):
 def against_section(result):
     """Show whether labels are given differently than in the earlier table."""
     against, drift = result.against, result.against.drift
-    blocks: list[Any] = [Paragraph(f"**{against_verdict(against, quoted)}**")]
+    blocks: list[Any] = []
     for text, names in (
         ("Labels that occur in the new table only", against.only_new),
         ("Labels that occur in the earlier table only", against.only_old),
@@ -381,22 +371,20 @@ def against_section(result):
         each = zip(drift.classes, *columns, strict=True)
         every = [("all rows", str(name), *values) for name, *values in each]
         every += [one[:6] for one in drift.regions if one.where != "all rows"]
-        rows = tuple(
-            (in_cell(where, 60), in_cell(name, 30), *(100 * float(v) for v in values), float(p))
+        rows = [
+            (in_cell(where, 60), in_cell(name, 30), *(100 * value for value in values), p)
             for where, name, *values, p in every[:SHOWN_CHANGES]
-        )
-        heads = "Rows", "Label", "Change, of 100", "from", "to", "p-value"
-        title = "By how much each label is more frequent than before, among rows of the same values"
-        table = Table("against", title, heads, rows, digits=(0, 0, 1, 1, 1, ".2g"))
-        blocks.append(TableBlock(table))
-    how = result._say(
-        "how_against",
+        ]
+        blocks.append(TableBlock(result._words.table("against", rows)))
+    return result._words.section(
+        "against",
+        *blocks,
+        verdict=against_verdict(against, quoted),
         old=f"{drift.n_old:,}",
         new=f"{drift.n_new:,}",
         tables=round(1 / of_drift.LEVEL),
         overlap=percent(drift.overlap),
     )
-    return Section("against", "Compared with the earlier table", (*blocks, Paragraph(how)))
 
 
 def against_summary(against):
