@@ -244,7 +244,8 @@ def fit_page(result, *, command="", source=None):
 
 def _decision(result, source):
     """Return the section that says, first of all, what using the model would mean."""
-    found, decision, further = result.assessment, result.assessment.decision, []
+    found, decision = result.assessment, result.assessment.decision
+    further: list[Any] = []
     names, measured = WORDS.text("facts"), [found.accuracy, found.balanced_accuracy]
     if decision is not None:
         names = WORDS.text("facts_of_two", name=in_cell(decision.positive, 30))
