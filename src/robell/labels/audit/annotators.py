@@ -180,17 +180,16 @@ class AnnotatorAudit(Audit):
     def _headline(self):
         """Return the result in one or two sentences of plain text."""
         found = self.consensus
-        rows, who = self._n_labelled, counted(len(found.annotator), "annotator")
-        labels = f"{who} gave {len(found.given_label):,} labels"
+        sizes = {"who": counted(len(found.annotator), "annotator"), "rows": self._n_labelled}
+        sizes |= {"labels": len(found.given_label), "sure": percent(self._sureness)}
         if overlap(self.consensus.given_row) < LITTLE_OVERLAP and not self.used:
-            return f"{labels} to {rows:,} rows, too few of them twice to tell who is right."
-        sure = percent(self._sureness)
-        start = f"{labels} to {rows:,} rows; the consensus is {sure} sure in the mean."
+            return self._say("headline_unknown", **sizes)
+        start = self._say("headline", **sizes)
         # Those whose shares read alike are named together: who of them is better cannot be seen.
         shares = [percent(float(quality)) for quality in found.annotator_quality]
         best, worst = (shares[place] for place in np.argsort(found.annotator_quality)[[-1, 0]])
         if best == worst:
-            return f"{start} All are right equally often ({best})."
+            return start + self._say("equally_good", best=best)
         ends = []
         for share in (best, worst):
             of_share = (n for n, s in zip(found.annotator, shares, strict=True) if s == share)
@@ -198,8 +197,8 @@ class AnnotatorAudit(Audit):
             both = " and ".join(names) if len(names) == 2 else first_of(names, 3)
             ends.append((both, len(names)))
         (first, n_best), (last, _) = ends
-        are = "is" if n_best == 1 else "are"
-        return f"{start} {first} {are} right most often ({best}), {last} least often ({worst})."
+        names = {"first": f"{first} {'is' if n_best == 1 else 'are'}", "last": last}
+        return start + self._say("best_and_worst", best=best, worst=worst, **names)
 
     def _terminal_lines(self):
         """Return what was found in a few lines."""

@@ -269,7 +269,7 @@ class AuditResult(JudgedAudit):
     def _compared_lines(self):
         """Return a line on the groups, and one on the earlier table, if there are any."""
         lines = [] if self.groups is None else [group_line(self)]
-        return lines if self.against is None else [*lines, against_verdict(self.against)]
+        return lines if self.against is None else [*lines, against_verdict(self)]
 
     def _own(self):
         """Return which labels are mixed up, what was compared, and how labels were taken."""
@@ -297,8 +297,8 @@ class AuditResult(JudgedAudit):
         if self.groups is not None:
             compared.append(Callout("finding", f"{group_verdict(self)} [More](#groups)"))
         if self.against is not None:
-            text = against_verdict(self.against, quoted)
-            compared.append(Callout("finding", f"{text} [More](#against)"))
+            text = f"{against_verdict(self, quoted)} [More](#against)"
+            compared.append(Callout("finding", text))
         for first, second in self.evidence.target.alike[:3]:
             cautions.append(self._say("alike", first=quoted(first), second=quoted(second)))
         weak = np.flatnonzero(self.evidence.trust.separations < LEAST_SEPARATION)

@@ -481,19 +481,15 @@ class JudgedAudit(Audit):
 
     def _after_review(self):
         """Say what reviews have corrected, and how much is still wrong."""
-        n_reviewed, thing = int(self.reviewed.sum()), self._say("thing")
-        corrected, n_others = self.n_corrected, len(self.row) - n_reviewed
-        text = (
-            f"Reviews have corrected {counted(corrected, thing)} and confirmed "
-            f"{n_reviewed - corrected:,}"
-        )
+        thing, corrected = self._say("thing"), self.n_corrected
+        n_reviewed, n_others = int(self.reviewed.sum()), int((~self.reviewed).sum())
+        changed = {"changed": counted(corrected, thing), "kept": n_reviewed - corrected}
+        text = self._say("reviews", **changed)
         if self.trust == "none" or not n_others:
             return text
         wrong, interval = self._still_wrong()
-        return (
-            f"{text}; of the other {counted(n_others, thing)}, about {wrong:,} ({interval}) are "
-            "still wrong by estimate, suspect or not"
-        )
+        others = counted(n_others, thing)
+        return text + self._say("reviews_left", others=others, wrong=wrong, interval=interval)
 
     def _terminal_lines(self):
         """Return what was found in a few lines."""
