@@ -197,8 +197,8 @@ class AnnotatorAudit(Audit):
             both = " and ".join(names) if len(names) == 2 else first_of(names, 3)
             ends.append((both, len(names)))
         (first, n_best), (last, _) = ends
-        names = {"first": f"{first} {'is' if n_best == 1 else 'are'}", "last": last}
-        return start + self._say("best_and_worst", best=best, worst=worst, **names)
+        shown = {"first": f"{first} {'is' if n_best == 1 else 'are'}", "last": last}
+        return start + self._say("best_and_worst", best=best, worst=worst, **shown)
 
     def _terminal_lines(self):
         """Return what was found in a few lines."""
