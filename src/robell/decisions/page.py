@@ -17,7 +17,7 @@ from robell._tools.text import counted, few, in_cell, literal, number_text, perc
 from robell.report import page as html
 from robell.report.picture import ALARM, CALM, INK, MUTED, RULE, Picture, label
 from robell.report.tables import MINUS
-from robell.tables.columns import advice_on
+from robell.tables.columns import advice_on, left_out_of
 
 WORDS = html.Words("robell.decisions")
 OFTEN = 3.0  # times as many predicted as labelled, from which on it is said
@@ -122,10 +122,8 @@ def suspects_line(result, source=None):
 def remarks(result):
     """Return what was left out, and what to beware of."""
     left_out = [note for note in result.encoder.notes_ if note.kind == "left out"]
-    why = [f"{said(note.name)} {note.done.removeprefix('left out: ')}" for note in left_out[:3]]
-    more = f"; and {len(left_out) - 3:,} more, see the report" if len(left_out) > 3 else ""
-    columns = [f"columns left out: {'; '.join(why)}{more}"] if left_out else []
-    return [*columns, *advice_on(result.encoder.notes_), *result.notes, *cautions(result)]
+    columns = [*left_out_of(left_out), *advice_on(result.encoder.notes_)]
+    return [*columns, *result.notes, *cautions(result)]
 
 
 def lines(result, source=None):

@@ -82,6 +82,13 @@ def advice_on(notes: Iterable[ColumnNote]) -> list[str]:
     return found[:3] + (more if len(found) > 3 else [])
 
 
+def left_out_of(notes: Sequence[ColumnNote]) -> list[str]:
+    """Return a line on the first three of some columns left out, and why; none where none is."""
+    why = [f"{said(note.name)} {note.done.removeprefix('left out: ')}" for note in notes[:3]]
+    more = f"; and {len(notes) - 3:,} more, see the report" if len(notes) > 3 else ""
+    return [f"columns left out: {'; '.join(why)}{more}"] if why else []
+
+
 def in_short(notes: Sequence[ColumnNote]) -> str:
     """Say what was done to the first three columns, and of how many more there are notes."""
     more = f"; and {len(notes) - 3:,} more" if len(notes) > 3 else ""

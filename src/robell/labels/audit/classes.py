@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -34,7 +35,7 @@ from robell.labels.audit.compared import (
 )
 from robell.labels.audit.figures import class_bars, class_map, drawn_words, quality_histograms
 from robell.labels.audit.reasons import reasons_of_classes, trusted, value_text
-from robell.labels.audit.result import JudgedAudit, OfKind, first_of, piece, places
+from robell.labels.audit.result import JudgedAudit, first_of, piece, places
 from robell.labels.groups import GroupNoise, judge_by_group
 from robell.labels.judge import judge_labels
 from robell.labels.reviewed import Reviewed, judge_reviewed, reviewed_classes
@@ -273,8 +274,8 @@ class AuditResult(JudgedAudit):
 
     def _own(self):
         """Return which labels are mixed up, what was compared, and how labels were taken."""
-        n_suspects, own = int(self.suspect.sum()), OfKind()
-        if n_suspects:
+        own: dict[str, list[Any]] = defaultdict(list)
+        if self.suspect.any():
             ways = [way for way in directions(self) if way.suspects]
             found = []
             for way in ways[:SHOWN_WAYS]:
@@ -285,34 +286,39 @@ class AuditResult(JudgedAudit):
             if len(ways) > SHOWN_WAYS:
                 left = sum(way.suspects for way in ways[SHOWN_WAYS:])
                 found.append(f"{counted(left, 'row')} of {len(ways) - SHOWN_WAYS:,} further kinds")
-            is_clear = self.trust == "fair" and self.evidence.trust.clarity >= CLEAR
-            meaning = self._say("meaning")["unusual" if is_clear else self.trust]
-            if n_suspects > 1:
-                wrong = {"n": n_suspects, "wrong": self._really_wrong, "range": self._range_wrong}
-                right = n_suspects - self._really_wrong
-                meaning += self._say("expect" if right else "expect_all", right=right, **wrong)
-            own = own._replace(first=(Bullets(tuple(found)),), meaning=meaning)
-
-        compared, cautions, taken, set_aside = [], [], [], []
-        if self.groups is not None:
-            compared.append(Callout("finding", f"{group_verdict(self)} [More](#groups)"))
-        if self.against is not None:
-            text = f"{against_verdict(self, quoted)} [More](#against)"
-            compared.append(Callout("finding", text))
+            own["first"].append(Bullets(tuple(found)))
+        verdicts = {} if self.groups is None else {"groups": group_verdict(self)}
+        verdicts |= {} if self.against is None else {"against": against_verdict(self, quoted)}
+        for section, verdict in verdicts.items():
+            own["compared"].append(Callout("finding", f"{verdict} [More](#{section})"))
         for first, second in self.evidence.target.alike[:3]:
-            cautions.append(self._say("alike", first=quoted(first), second=quoted(second)))
+            text = self._say("alike", first=quoted(first), second=quoted(second))
+            own["labels"].append(Callout("caution", text))
         weak = np.flatnonzero(self.evidence.trust.separations < LEAST_SEPARATION)
         if len(weak) and self.trust != "none":
             names = first_of([quoted(self.classes[k]) for k in weak], more="more classes")
-            cautions.append(self._say("guesswork", names=names))
+            own["labels"].append(Callout("caution", self._say("guesswork", names=names)))
         if len(self.classes) > 2 and None not in map(number, self.classes):
-            taken.append(self._say("taken_as_classes", n=f"{len(self.classes):,}"))
+            text = self._say("taken_as_classes", n=f"{len(self.classes):,}")
+            own["labels"].append(Callout("note", text))
         if self.set_aside:
             names = first_of([f"{quoted(label)} ({n})" for label, n in self.set_aside.items()], 8)
             rows = counted(sum(self.set_aside.values()), "row was", "rows were")
-            words = {"least": LEAST_OF_CLASS, "rows": rows, "names": names}
-            set_aside.append(self._say("set_aside", **words))
-        return own._replace(compared=compared, cautions=cautions, taken=taken, set_aside=set_aside)
+            text = self._say("set_aside", least=LEAST_OF_CLASS, rows=rows, names=names)
+            own["set_aside"].append(Callout("note", text))
+        return own
+
+    def _meaning(self):
+        """Say what the word for the trust means, and how many suspects are probably right."""
+        n_suspects, right = int(self.suspect.sum()), int(self.suspect.sum()) - self._really_wrong
+        if not n_suspects:
+            return super()._meaning()
+        is_clear = self.trust == "fair" and self.evidence.trust.clarity >= CLEAR
+        text = self._say("meaning")["unusual" if is_clear else self.trust]
+        if n_suspects == 1:
+            return text
+        words = {"n": n_suspects, "wrong": self._really_wrong, "range": self._range_wrong}
+        return text + self._say("expect" if right else "expect_all", right=right, **words)
 
     def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -12,7 +13,7 @@ from robell._tools.text import number_text, percent, quoted, said, spreadsheet_p
 from robell.labels.audit.cards import CardParts
 from robell.labels.audit.figures import drawn_words, predicted_beside_given
 from robell.labels.audit.reasons import ALIKE, LEAST_ALIKE, reasons_of_numbers, trusted
-from robell.labels.audit.result import JudgedAudit, OfKind
+from robell.labels.audit.result import JudgedAudit
 from robell.labels.issues import COVERAGE
 from robell.labels.judge import judge_numbers
 from robell.labels.reviewed import Reviewed, judge_reviewed_numbers
@@ -158,7 +159,7 @@ class NumberAuditResult(JudgedAudit):
     def _own(self):
         """Return that the target was taken as numbers."""
         kind = self._kind_words(quoted, '`--kind classes` (in Python `kind="classes"`)')
-        return OfKind(compared=(Callout("note", f"{kind}."),) if kind else ())
+        return defaultdict(list, compared=[Callout("note", f"{kind}.")] if kind else [])
 
     def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""

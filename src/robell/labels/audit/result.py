@@ -13,11 +13,11 @@ import os
 import platform
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
@@ -57,7 +57,7 @@ from robell.report.page import (
     Words,
     render,
 )
-from robell.tables.columns import MISSING_WORDS, ColumnNote, Used, advice_on
+from robell.tables.columns import MISSING_WORDS, ColumnNote, Used, advice_on, left_out_of
 from robell.tables.excel import EXCEL, is_excel, sheet_table, write_sheet
 from robell.tables.leaks import Giveaway, Leak
 from robell.tables.raw import RawTable
@@ -267,15 +267,17 @@ class Audit:
 class JudgedAudit(Audit):
     """What audits of classes and of numbers do alike: every row has a quality, and may be suspect.
 
-    ``run.py`` asks a kind for its ``_read``, ``_judged`` and ``_reasons_of``.
+    ``run.py`` asks a kind for its ``_read``, ``_judged`` and ``_reasons_of``; for what it says, a
+    kind has ``_how_good`` the trust is, ``_kind_words`` on how the target was taken, blocks of its
+    `_own` on the first screen by where they stand there, and ``_card_parts``.
     """
 
     _most: ClassVar[int] = MOST_CARDS
     _how_good: ClassVar[Callable[..., Any]]
     _kind_words: ClassVar[Callable[..., Any]]
     _own: ClassVar[Callable[..., Any]]
-    _summary_parts: ClassVar[Callable[..., Any]]
     _card_parts: ClassVar[Callable[..., Any]]
+    _summary_parts: ClassVar[Callable[..., Any]]
     target: str
     given: np.ndarray
     suggested: np.ndarray
@@ -517,14 +519,8 @@ class JudgedAudit(Audit):
         """Yield which columns the labels were not judged by, and why."""
         for name in self.leaks:
             yield f"column {said(name)} repeats the target, and was left out"
-        why = [
-            f"{said(note.name)} {note.done.removeprefix('left out: ')}"
-            for note in self.columns
-            if note.name not in self.leaks and note.done.startswith("left out: ")
-        ]
-        if why:
-            more = f"; and {len(why) - 3:,} more, see the report" if len(why) > 3 else ""
-            yield f"columns left out: {'; '.join(why[:3])}{more}"
+        others = [note for note in self.columns if note.name not in self.leaks]
+        yield from left_out_of([note for note in others if note.done.startswith("left out: ")])
         yield from advice_on(self.columns)
 
     # -- the page
@@ -552,14 +548,12 @@ class JudgedAudit(Audit):
         n, n_suspects, n_reviewed = len(self.row), int(self.suspect.sum()), self.reviewed.sum()
         chance = "drawn at random, " if evidence.is_sample else ""
         in_file = f"{chance}of {self.n_rows:,} in the file"
+        to_check = f"{n_suspects:,}", f"{percent(n_suspects / n)} of the rows"
+        to_check = ("cannot tell", "") if self.trust == "none" else to_check
         facts = [
-            ("rows checked", f"{n:,}", "all rows of the file" if self.n_rows == n else in_file)
+            ("rows checked", f"{n:,}", "all rows of the file" if self.n_rows == n else in_file),
+            ("rows to check by hand", *to_check),
         ]
-        if self.trust == "none":
-            facts.append(("rows to check by hand", "cannot tell", ""))
-        else:
-            share = f"{percent(n_suspects / n)} of the rows"
-            facts.append(("rows to check by hand", f"{n_suspects:,}", share))
         if n_suspects == 1:
             chance = percent(self.expected_wrong)
             facts.append(("chance that it is really wrong", chance, "by estimate"))
@@ -569,7 +563,7 @@ class JudgedAudit(Audit):
         facts.append(("how far to trust this", self.trust.capitalize(), self._how_good()))
         yield Facts(tuple(facts))
 
-        yield from own.first
+        yield from own["first"]
         for one in evidence.giveaways:
             yield Callout("caution", literal(one.caution(self.target)))
         if n_reviewed:
@@ -577,17 +571,15 @@ class JudgedAudit(Audit):
         if self.leak_suspects and self.trust == "fair":
             yield Callout("note", self._say("leak"))
         else:
-            which = "meaning" if n_suspects else "meaning_without_suspects"
-            text = own.meaning or self._say(which)[self.trust]
-            yield Callout("note" if self.trust in ("good", "fair") else "caution", text)
-        yield from own.compared
+            kind = "note" if self.trust in ("good", "fair") else "caution"
+            yield Callout(kind, self._meaning())
+        yield from own["compared"]
 
         yield Paragraph("**What to do next**")
         yield Bullets(tuple(self._next_steps(top, csv_path)))
 
         if evidence.is_sample:
-            sizes = {"rows": self.n_rows, "read": evidence.n_read}
-            yield Callout("caution", self._say("sampled", **sizes))
+            yield Callout("caution", self._say("sampled", rows=self.n_rows, read=evidence.n_read))
         for leak in evidence.leaks:
             text = self._say("repeats", column=quoted(leak.name), share=100 * leak.agreement)
             if len(leak.exceptions):
@@ -598,11 +590,7 @@ class JudgedAudit(Audit):
             n_rows, n_columns = evidence.matrix.shape
             columns, rows = counted(n_columns, "column"), counted(n_rows, "row")
             yield Callout("caution", self._say("too_many_columns", columns=columns, rows=rows))
-        for text in own.cautions:
-            yield Callout("caution", text)
-
-        for text in own.taken:
-            yield Callout("note", text)
+        yield from own["labels"]
         if n_reviewed:
             rows = counted(int(n_reviewed), "row was", "rows were")
             yield Callout("note", self._say("reviewed", rows=rows))
@@ -612,8 +600,12 @@ class JudgedAudit(Audit):
             were = "was" if self.n_unlabelled == 1 else "were"
             rows = counted(self.n_unlabelled, "row")
             yield Callout("note", self._say("unlabelled", rows=rows, kinds=kinds, were=were))
-        for text in own.set_aside:
-            yield Callout("note", text)
+        yield from own["set_aside"]
+
+    def _meaning(self):
+        """Say what the word for the trust means for the suspects, or for there being none."""
+        which = "meaning" if self.suspect.any() else "meaning_without_suspects"
+        return self._say(which)[self.trust]
 
     def _next_steps(self, top, csv_path):
         """Yield what to do about it."""
@@ -666,17 +658,6 @@ class JudgedAudit(Audit):
             some=some,
             how_to_judge=words.text("how_to_judge"),
         )
-
-
-class OfKind(NamedTuple):
-    """What a kind of audit alone says on the first screen, by where it stands there."""
-
-    first: Sequence[Any] = ()
-    meaning: str = ""  # of the word for the trust, in place of the fixed sentence
-    compared: Sequence[Callout] = ()
-    cautions: Sequence[str] = ()
-    taken: Sequence[str] = ()  # how labels were taken
-    set_aside: Sequence[str] = ()
 
 
 def first_of(names, most=5, more="more"):
