@@ -14,15 +14,7 @@ import numpy as np
 from robell import __version__
 from robell._core.labels.annotators import Votes, count_votes
 from robell._tools.files import FileError
-from robell._tools.text import (
-    counted,
-    in_cell,
-    percent,
-    quoted,
-    said,
-    unique,
-    writable,
-)
+from robell._tools.text import counted, in_cell, percent, quoted, said, unique, writable
 from robell.labels.annotators import LITTLE_OVERLAP, Consensus, ReadVotes, consensus_of, overlap
 from robell.labels.audit.figures import annotator_bars, class_bars
 from robell.labels.audit.result import Audit, first_of, numbered, piece

@@ -12,16 +12,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from robell._core.labels.noise import areas
-from robell._tools.text import (
-    counted,
-    few,
-    in_cell,
-    percent,
-    quoted,
-    said,
-    unique,
-    writable,
-)
+from robell._tools.text import counted, few, in_cell, percent, quoted, said, unique, writable
 from robell.labels.audit.cards import CardParts
 from robell.labels.audit.compared import (
     Against,

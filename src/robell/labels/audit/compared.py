@@ -27,12 +27,7 @@ from robell.labels.audit.figures import group_rates
 from robell.labels.drift import LabelDrift, compare_labels, number_regions
 from robell.labels.groups import LEVEL, MISSING_GROUP
 from robell.report.page import Bullets, Callout, FigureBlock, Paragraph, TableBlock
-from robell.tables.columns import (
-    missing_cells,
-    numbers_of,
-    other_spellings,
-    spellings_said,
-)
+from robell.tables.columns import missing_cells, numbers_of, other_spellings, spellings_said
 from robell.tables.dates import TIME, read_dates
 from robell.tables.leaks import find_leak, prepare_columns
 from robell.tables.numerals import unit_of
