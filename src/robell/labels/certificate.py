@@ -222,7 +222,7 @@ class Certificate:
                 table = WORDS.table(name, parts, group=group, sure=SURE)
                 sections.append(WORDS.section(f"by-{name}", TableBlock(table)))
         proof = TableBlock(WORDS.table("proof", rows))
-        sections.append(WORDS.section("how", proof, method=WORDS.text("method")))
+        sections.append(WORDS.section("how", proof))
         made = f"Made by robell {__version__} on {self.dated}"
         return render(
             WORDS.text("title", things=self._things, name=in_cell(self.name)),

@@ -313,9 +313,8 @@ class JudgedAudit(Audit):
         return self.order[self.suspect[self.order]]
 
     def _say(self, key: str, **values: Any) -> Any:
-        """Return one of the fixed sentences; each may name the target and what it holds."""
-        known = {"thing": self._words.text("thing"), "target": quoted(self.target)}
-        return super()._say(key, **(known | values))
+        """Return one of the fixed sentences; each may name the target."""
+        return super()._say(key, **({"target": quoted(self.target)} | values))
 
     @property
     def n_corrected(self) -> int:
@@ -656,7 +655,6 @@ class JudgedAudit(Audit):
             Review(packed(review), visible(csv_path.name)),
             Details(listed, (TableBlock(table),)),
             some=some,
-            how_to_judge=words.text("how_to_judge"),
         )
 
 
