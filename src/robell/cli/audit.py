@@ -44,15 +44,14 @@ def run(options, typed):
             **picked(options, "long_form drop max_rows encoding delimiter random_state"),
             memory_limit=memory_left(options.memory, ()),
         )
-        found, status, verdict = result.summary(), OK, ""
     else:
         how = how_judged(options, "kind group against max_rows")
         result = audit(options.data, options.target, **how)
-        status, verdict = OK, ""
+    status, verdict, found = OK, "", result.summary()
+    if options.target is not None:
         if options.fail_above is not None:
             status, verdict = _judged(result, options.fail_above)
-        gate = {"fail_above": options.fail_above, "passed": status == OK, "exit_status": status}
-        found = result.summary() | gate
+        found |= {"fail_above": options.fail_above, "passed": status == OK, "exit_status": status}
     text, prints_json = as_json(found), options.json == "-"
     also = {} if options.json is None or prints_json else {Path(options.json): text}
     if has_report:

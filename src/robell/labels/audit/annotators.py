@@ -209,16 +209,14 @@ class AnnotatorAudit(Audit):
             names = first_of([quoted(str(name), 20) for name in few])
             yield self._say("few_labels", few=FEW_LABELS, names=names)
         for name in self.leaks[:3]:
-            yield f"Column {quoted(name)} repeats the labels and was left out."
+            yield self._say("repeats", column=quoted(name))
         if self.n_read < self.n_rows:
-            yield f"A random sample of {self.n_read:,} of {self.n_rows:,} rows was read."
+            yield self._say("sampled", read=self.n_read, rows=self.n_rows)
 
     def _subtitle(self):
-        found = self.consensus
-        return (
-            f"{counted(len(self.row), 'row')}, {counted(len(found.annotator), 'annotator')}, "
-            f"{counted(len(found.classes), 'class', 'classes')}. Who is right?"
-        )
+        found, rows = self.consensus, counted(len(self.row), "row")
+        who, classes = counted(len(found.annotator), "annotator"), len(found.classes)
+        return self._say("subtitle", rows=rows, who=who, of=counted(classes, "class", "classes"))
 
     def _found(self, top, csv_path):
         """Yield the first screen: numbers, what to know of them, what to do, what was left out."""
@@ -239,13 +237,12 @@ class AnnotatorAudit(Audit):
         yield Paragraph("**What to do next**")
         yield Bullets(tuple(self._say("steps", table=quoted(csv_path.name))))
         if n_without := len(self.row) - labelled:
-            what = "their consensus comes from the columns alone" if self.used else "they have none"
-            yield Callout("note", f"{counted(n_without, 'row')} without a label: {what}.")
+            key = "unlabelled" if self.used else "unlabelled_alone"
+            yield Callout("note", self._say(key, rows=counted(n_without, "row")))
         if self.set_aside:
             some = list(self.set_aside.items())[:5]
             names = ", ".join(f"{quoted(label, 20)} ({n})" for label, n in some)
-            text = f"Labels given fewer than five times were left out: {names}."
-            yield Callout("note", text)
+            yield Callout("note", self._say("set_aside", names=names))
 
     def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""
