@@ -25,19 +25,9 @@ from robell.tables.raw import Column
 MISSING_WORDS = "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "NaT", "?"
 _NO_TEXT, _NO_VALUE = {None, ""}, {None, "", *MISSING_WORDS}
 # Between numbers these stand for none; by themselves they may be labels or categories.
-_MISSING_AMONG_NUMBERS = {"-", "--", "---", ".", "..", "*", "n.a.", "N.A.", "n. a.", "na", "#N/A"}
-_MISSING_AMONG_NUMBERS |= {
-    "#NA",
-    "#NV",
-    "#VALUE!",
-    "#DIV/0!",
-    "#REF!",
-    "#NAME?",
-    "#NUM!",
-    "#NULL!",
-    "none",
-    "Null",
-    "nil",
+_MISSING_AMONG_NUMBERS = {
+    *("-", "--", "---", ".", "..", "*", "n.a.", "N.A.", "n. a.", "na", "none", "Null", "nil"),
+    *("#N/A", "#NA", "#NV", "#VALUE!", "#DIV/0!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),
 }
 FEW_ODD = 0.05  # share of cells up to which a few that are no numbers are taken as missing
 NUMBER_LIKE = 0.5  # share of cells from which on a column looks like numbers

@@ -357,12 +357,10 @@ def against_section(result):
 def against_summary(against):
     """Return the comparison as plain values for JSON."""
     drift = against.drift
+    names = "changed", "p_value", "detectable", "overlap"
     return {
         "table": against.name,
-        "changed": drift.changed,
-        "p_value": drift.p_value,
-        "detectable": drift.detectable,
-        "overlap": drift.overlap,
+        **{name: getattr(drift, name) for name in names},
         "rows_before": drift.n_old,
         "rows_now": drift.n_new,
         "labels": {
