@@ -86,11 +86,4 @@ def _judged(result, limit):
     return OK, f"Passed: {found}"
 
 
-def _values():
-    from robell.tables.read import MAX_ROWS
-    from robell.tables.target import LEAST_ROWS
-
-    return {"max_rows": MAX_ROWS, "least": LEAST_ROWS}
-
-
-COMMAND = Command(run, _values, skipped=("pandas",))
+COMMAND = Command(run, skipped=("pandas",))

@@ -29,11 +29,4 @@ def run(options, typed):
     return OK
 
 
-def _values():
-    from robell.labels.certify import FEWEST_ROWS, ROWS
-    from robell.tables.read import MAX_ROWS
-
-    return {"least": FEWEST_ROWS, "rows": ROWS, "max_rows": MAX_ROWS}
-
-
-COMMAND = Command(run, _values, skipped=("pandas",))
+COMMAND = Command(run, skipped=("pandas",))

@@ -61,13 +61,4 @@ def _run_scores(options, typed):
     return INCOMPLETE if any(cell.left_out for cell in found.cells.values()) else 0
 
 
-def _values():
-    from robell._tools.threads import n_cores
-    from robell.comparison.evaluate import PROTOCOLS
-    from robell.comparison.user_models import DEFAULT, NAMES
-
-    found = {"protocols": list(PROTOCOLS), "models": list(NAMES), "default": list(DEFAULT)}
-    return found | {"workers": n_cores()}
-
-
-COMMAND = Command(run, _values, is_study=True)
+COMMAND = Command(run, is_study=True)

@@ -145,10 +145,4 @@ def _estimator(options, default):
     return make_pipeline(StandardScaler(), model)
 
 
-def _values():
-    from robell.comparison.peers import BASES
-
-    return {"models": list(models()), "bases": list(BASES)}
-
-
-COMMAND = Command(run, _values)
+COMMAND = Command(run)

@@ -172,13 +172,13 @@ def _parser(arguments):
     commands = parser.add_subparsers(
         title="commands", required=True, metavar="COMMAND", dest="command"
     )
-    for name, command in COMMANDS.items():
+    for name in COMMANDS:
         described = DESCRIBED[name]
         text = {"help": described["help"], "description": described["description"]}
         text["epilog"] = f"{described['examples']}\n{EXIT_STATUS}"
         added = commands.add_parser(name, **text | how)
         if name in arguments[:1]:
-            add_options(added, described, command.values, wants_help)
+            add_options(added, described, wants_help)
     return parser
 
 

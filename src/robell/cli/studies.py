@@ -96,23 +96,7 @@ def protocols_for(asked, models):
     return (asked or "paper",)
 
 
-def _values_of_reproduce():
-    from robell._tools.threads import n_cores
-    from robell.comparison.family import MODELS
-    from robell.studies.paper.jobs import PARTS, PROTOCOLS, SCORERS
-    from robell.studies.paper.printed import MODELS as PRINTED
-
-    return {
-        "parts": list(PARTS),
-        "protocols": [*PROTOCOLS, "both"],
-        "printed": list(PRINTED),
-        "models": list(MODELS),
-        "scorers": list(SCORERS),
-        "workers": n_cores(),
-    }
-
-
-REPRODUCE = Command(_run_reproduce, _values_of_reproduce, is_study=True)
+REPRODUCE = Command(_run_reproduce, is_study=True)
 
 
 # -- robell robustness -------------------------------------------------------------------
@@ -134,23 +118,7 @@ def _run_robustness(options, typed):
     return say_outcome(found, options.quiet)
 
 
-def _values_of_robustness():
-    from robell._tools.threads import n_cores
-    from robell.studies.label_noise.jobs import FIRST_SEED, GROUPS, LEVELS, N_SEEDS, PEERS
-    from robell.studies.label_noise.models import EVERY_MODEL
-
-    return {
-        "tables": list(GROUPS),
-        "peers": list(PEERS),
-        "models": list(EVERY_MODEL),
-        "kinds": list(LEVELS),
-        "n_seeds": N_SEEDS,
-        "first_seed": FIRST_SEED,
-        "workers": n_cores(),
-    }
-
-
-ROBUSTNESS = Command(_run_robustness, _values_of_robustness, is_study=True)
+ROBUSTNESS = Command(_run_robustness, is_study=True)
 
 
 # -- robell report, robell datasets ------------------------------------------------------
