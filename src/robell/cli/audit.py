@@ -10,7 +10,6 @@ from robell.cli.options import (
     ABOVE_LIMIT,
     CANNOT_TELL,
     OK,
-    Command,
     OptionError,
     how_judged,
     memory_left,
@@ -84,6 +83,3 @@ def _judged(result, limit):
     if share > limit:
         return ABOVE_LIMIT, f"Failed: {found}"
     return OK, f"Passed: {found}"
-
-
-COMMAND = Command(run, skipped=("pandas",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robell.cli.options import OK, Command, how_judged
+from robell.cli.options import OK, how_judged
 
 
 def run(options, typed):
@@ -27,6 +27,3 @@ def run(options, typed):
     for path in paths:
         print(path)
     return OK
-
-
-COMMAND = Command(run, skipped=("pandas",))

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from robell.cli.options import (
     INCOMPLETE,
-    Command,
     OptionError,
     checked_study_folder,
     memory_left,
@@ -59,6 +58,3 @@ def _run_scores(options, typed):
         print(found.headline, end="\n\n")
     print(found.report)
     return INCOMPLETE if any(cell.left_out for cell in found.cells.values()) else 0
-
-
-COMMAND = Command(run, is_study=True)

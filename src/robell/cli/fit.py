@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import robell
-from robell.cli.options import OK, Command, OptionError, known, memory_left, picked, say
+from robell.cli.options import OK, OptionError, known, memory_left, picked, say
 
 AIMS = "cost_fn cost_fp precision recall budget"
 # Options of a raw fit, and what each is where it is not given
@@ -143,6 +143,3 @@ def _estimator(options, default):
     from sklearn.preprocessing import StandardScaler
 
     return make_pipeline(StandardScaler(), model)
-
-
-COMMAND = Command(run)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from robell.cli.options import (
     INCOMPLETE,
     OK,
-    Command,
     OptionError,
     checked_study_folder,
     known,
@@ -41,7 +40,8 @@ def _settings(options, typed):
 # -- robell reproduce --------------------------------------------------------------------
 
 
-def _run_reproduce(options, typed):
+def run_reproduce(options, typed):
+    """Run a part of the paper's study, or an archive, and write the report."""
     from robell.comparison.family import MODELS
     from robell.studies.paper.jobs import SCORERS, reproduce
 
@@ -96,13 +96,11 @@ def protocols_for(asked, models):
     return (asked or "paper",)
 
 
-REPRODUCE = Command(_run_reproduce, is_study=True)
-
-
 # -- robell robustness -------------------------------------------------------------------
 
 
-def _run_robustness(options, typed):
+def run_robustness(options, typed):
+    """Run the study of wrong labels, and write the report."""
     from robell.studies.label_noise.jobs import GROUPS, LEVELS, measure_robustness
     from robell.studies.label_noise.models import EVERY_MODEL
 
@@ -118,13 +116,11 @@ def _run_robustness(options, typed):
     return say_outcome(found, options.quiet)
 
 
-ROBUSTNESS = Command(_run_robustness, is_study=True)
-
-
 # -- robell report, robell datasets ------------------------------------------------------
 
 
-def _run_report(options, typed):
+def run_report(options, typed):
+    """Write the report of a study again."""
     from robell.comparison.study_page import write_report
     from robell.studies import study_in
 
@@ -135,7 +131,8 @@ def _run_report(options, typed):
     return OK
 
 
-def _run_datasets(options, typed):
+def run_datasets(options, typed):
+    """List sets, their sizes, and where each would come from."""
     from robell.datasets import available, info
 
     names = set_names(options.names or ["paper"])
@@ -148,7 +145,3 @@ def _run_datasets(options, typed):
         cells = ["-" if value is None else str(value) for value in sizes]
         print(f"{name:{width}}  {cells[0]:>5}  {cells[1]:>7}  {cells[2]:>8}  {where[name]}")
     return OK
-
-
-REPORT = Command(_run_report, is_study=True)
-DATASETS = Command(_run_datasets)
