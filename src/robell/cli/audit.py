@@ -10,7 +10,6 @@ from robell.cli.options import (
     ABOVE_LIMIT,
     CANNOT_TELL,
     OK,
-    Command,
     OptionError,
     how_judged,
     memory_left,
@@ -44,15 +43,14 @@ def run(options, typed):
             **picked(options, "long_form drop max_rows encoding delimiter random_state"),
             memory_limit=memory_left(options.memory, ()),
         )
-        found, status, verdict = result.summary(), OK, ""
     else:
         how = how_judged(options, "kind group against max_rows")
         result = audit(options.data, options.target, **how)
-        status, verdict = OK, ""
+    status, verdict, found = OK, "", result.summary()
+    if options.target is not None:
         if options.fail_above is not None:
             status, verdict = _judged(result, options.fail_above)
-        gate = {"fail_above": options.fail_above, "passed": status == OK, "exit_status": status}
-        found = result.summary() | gate
+        found |= {"fail_above": options.fail_above, "passed": status == OK, "exit_status": status}
     text, prints_json = as_json(found), options.json == "-"
     also = {} if options.json is None or prints_json else {Path(options.json): text}
     if has_report:
@@ -85,13 +83,3 @@ def _judged(result, limit):
     if share > limit:
         return ABOVE_LIMIT, f"Failed: {found}"
     return OK, f"Passed: {found}"
-
-
-def _values():
-    from robell.tables.read import MAX_ROWS
-    from robell.tables.target import LEAST_ROWS
-
-    return {"max_rows": MAX_ROWS, "least": LEAST_ROWS}
-
-
-COMMAND = Command(run, _values, skipped=("pandas",))

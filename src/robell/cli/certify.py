@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robell.cli.options import OK, Command, how_judged
+from robell.cli.options import OK, how_judged
 
 
 def run(options, typed):
@@ -27,13 +27,3 @@ def run(options, typed):
     for path in paths:
         print(path)
     return OK
-
-
-def _values():
-    from robell.labels.certify import FEWEST_ROWS, ROWS
-    from robell.tables.read import MAX_ROWS
-
-    return {"least": FEWEST_ROWS, "rows": ROWS, "max_rows": MAX_ROWS}
-
-
-COMMAND = Command(run, _values, skipped=("pandas",))

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from robell.cli.options import (
     INCOMPLETE,
-    Command,
     OptionError,
     checked_study_folder,
     memory_left,
@@ -59,15 +58,3 @@ def _run_scores(options, typed):
         print(found.headline, end="\n\n")
     print(found.report)
     return INCOMPLETE if any(cell.left_out for cell in found.cells.values()) else 0
-
-
-def _values():
-    from robell._tools.threads import n_cores
-    from robell.comparison.evaluate import PROTOCOLS
-    from robell.comparison.user_models import DEFAULT, NAMES
-
-    found = {"protocols": list(PROTOCOLS), "models": list(NAMES), "default": list(DEFAULT)}
-    return found | {"workers": n_cores()}
-
-
-COMMAND = Command(run, _values, is_study=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from robell.cli.options import OK, Command, say
+from robell.cli.options import OK, say
 
 
 def run(options, typed):
@@ -25,6 +25,3 @@ def run(options, typed):
         print(f"{counted(inputs, 'input')}, {counted(nodes, 'node')}, double precision")
     print(options.onnx)
     return OK
-
-
-COMMAND = Command(run)

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import robell
-from robell.cli.options import OK, Command, OptionError, known, memory_left, picked, say
+from robell.cli.options import OK, OptionError, known, memory_left, picked, say
 
 AIMS = "cost_fn cost_fp precision recall budget"
 # Options of a raw fit, and what each is where it is not given
@@ -159,12 +159,3 @@ def _estimator(options, default):
     from sklearn.preprocessing import StandardScaler
 
     return make_pipeline(StandardScaler(), model)
-
-
-def _values():
-    from robell.comparison.peers import BASES
-
-    return {"models": list(models()), "bases": list(BASES)}
-
-
-COMMAND = Command(run, _values)

@@ -25,6 +25,7 @@ from robell.cli.options import (
     FAILED,
     INTERRUPTED,
     OK,
+    Command,
     OptionError,
     add_options,
     say,
@@ -34,18 +35,18 @@ from robell.cli.options import (
 # Parameters of Python that are options of another name
 OPTION_NAMES = {"drop": "ignore", "memory_limit": "memory"}
 COMMANDS = {
-    "audit": audit.COMMAND,
-    "review": review.COMMAND,
-    "fit": fit.COMMAND,
-    "predict": predict.COMMAND,
-    "apply": review.APPLY,
-    "certify": certify.COMMAND,
-    "compare": compare.COMMAND,
-    "export": export.COMMAND,
-    "reproduce": studies.REPRODUCE,
-    "robustness": studies.ROBUSTNESS,
-    "report": studies.REPORT,
-    "datasets": studies.DATASETS,
+    "audit": Command(audit.run, skipped=("pandas",)),
+    "review": Command(review.run, skipped=("pandas",)),
+    "fit": Command(fit.run),
+    "predict": Command(predict.run),
+    "apply": Command(review.run_apply, skipped=("pandas",)),
+    "certify": Command(certify.run, skipped=("pandas",)),
+    "compare": Command(compare.run, is_study=True),
+    "export": Command(export.run),
+    "reproduce": Command(studies.run_reproduce, is_study=True),
+    "robustness": Command(studies.run_robustness, is_study=True),
+    "report": Command(studies.run_report, is_study=True),
+    "datasets": Command(studies.run_datasets),
 }
 # So many new objects, instead of 700, before Python looks for cycles among them: imports and cells
 # of tables are many objects without any, and looking took up to a tenth of a command's time.
@@ -172,13 +173,13 @@ def _parser(arguments):
     commands = parser.add_subparsers(
         title="commands", required=True, metavar="COMMAND", dest="command"
     )
-    for name, command in COMMANDS.items():
+    for name in COMMANDS:
         described = DESCRIBED[name]
         text = {"help": described["help"], "description": described["description"]}
         text["epilog"] = f"{described['examples']}\n{EXIT_STATUS}"
         added = commands.add_parser(name, **text | how)
         if name in arguments[:1]:
-            add_options(added, described, command.values, wants_help)
+            add_options(added, described, wants_help)
     return parser
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,14 +49,13 @@ class OptionError(ValueError):
 class Command:
     """What runs a command whose help and options stand in ``commands.toml``.
 
-    ``run`` gets the options and the command as it was typed, and returns the exit status.
-    ``values`` gives what is filled in for names in braces. What a study had finished is kept when
-    it is stopped; other commands then have written nothing. `skipped` are packages that a process
-    of this command never needs, and that scikit-learn and PyArrow would import.
+    ``run`` gets the options and the command as it was typed, and returns the exit status. What a
+    study had finished is kept when it is stopped; other commands then have written nothing.
+    `skipped` are packages that a process of this command never needs, and that scikit-learn and
+    PyArrow would import.
     """
 
     run: Callable[[argparse.Namespace, str], int]
-    values: Callable[[], dict[str, Any]] = dict
     is_study: bool = False
     skipped: tuple[str, ...] = ()
 
@@ -139,12 +139,21 @@ KINDS: dict[str, Callable[..., Any]] = {
 }
 
 
-def add_options(parser, described, values, wants_help):
+def value_at(place):
+    """Return the number or the list that ``module:NAME`` names; of a function what it returns."""
+    module, _, name = place.partition(":")
+    found = getattr(import_module(module), name)
+    found = found() if callable(found) else found
+    return found if isinstance(found, int) else list(found)
+
+
+def add_options(parser, described, wants_help):
     """Add the options of a command as they are described, names in braces filled in.
 
-    Where nobody asks for help its names stay: to know them, ``values`` may import a good deal.
+    Where nobody asks for help its names stay: to know them may take a good deal of imports.
     """
-    values = cache(values)
+    places = described.get("values", {})
+    values = cache(lambda: {name: value_at(place) for name, place in places.items()})
     groups = [(parser, described["options"])]
     if "one_of" in described:
         groups.insert(0, (parser.add_mutually_exclusive_group(required=True), described["one_of"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from robell.cli.options import DRIFTED, OK, Command, OptionError, memory_left, picked, say
+from robell.cli.options import DRIFTED, OK, OptionError, memory_left, picked, say
 
 
 def run(options, typed):
@@ -60,6 +60,3 @@ def run(options, typed):
     if not is_stream:
         print(options.out)
     return DRIFTED if options.fail_on_drift and has_drifted else OK
-
-
-COMMAND = Command(run)

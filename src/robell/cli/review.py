@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from robell.cli.options import OK, Command, how_judged, picked, say
+from robell.cli.options import OK, how_judged, picked, say
 
 
 def run(options, typed):
@@ -51,7 +51,3 @@ def run_apply(options, typed):
     print(done.out)
     print(done.log)
     return OK
-
-
-COMMAND = Command(run, skipped=("pandas",))
-APPLY = Command(run_apply, skipped=("pandas",))

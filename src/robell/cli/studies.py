@@ -5,7 +5,6 @@ from __future__ import annotations
 from robell.cli.options import (
     INCOMPLETE,
     OK,
-    Command,
     OptionError,
     checked_study_folder,
     known,
@@ -41,7 +40,8 @@ def _settings(options, typed):
 # -- robell reproduce --------------------------------------------------------------------
 
 
-def _run_reproduce(options, typed):
+def run_reproduce(options, typed):
+    """Run a part of the paper's study, or an archive, and write the report."""
     from robell.comparison.family import MODELS
     from robell.studies.paper.jobs import SCORERS, reproduce
 
@@ -96,29 +96,11 @@ def protocols_for(asked, models):
     return (asked or "paper",)
 
 
-def _values_of_reproduce():
-    from robell._tools.threads import n_cores
-    from robell.comparison.family import MODELS
-    from robell.studies.paper.jobs import PARTS, PROTOCOLS, SCORERS
-    from robell.studies.paper.printed import MODELS as PRINTED
-
-    return {
-        "parts": list(PARTS),
-        "protocols": [*PROTOCOLS, "both"],
-        "printed": list(PRINTED),
-        "models": list(MODELS),
-        "scorers": list(SCORERS),
-        "workers": n_cores(),
-    }
-
-
-REPRODUCE = Command(_run_reproduce, _values_of_reproduce, is_study=True)
-
-
 # -- robell robustness -------------------------------------------------------------------
 
 
-def _run_robustness(options, typed):
+def run_robustness(options, typed):
+    """Run the study of wrong labels, and write the report."""
     from robell.studies.label_noise.jobs import GROUPS, LEVELS, measure_robustness
     from robell.studies.label_noise.models import EVERY_MODEL
 
@@ -134,29 +116,11 @@ def _run_robustness(options, typed):
     return say_outcome(found, options.quiet)
 
 
-def _values_of_robustness():
-    from robell._tools.threads import n_cores
-    from robell.studies.label_noise.jobs import FIRST_SEED, GROUPS, LEVELS, N_SEEDS, PEERS
-    from robell.studies.label_noise.models import EVERY_MODEL
-
-    return {
-        "tables": list(GROUPS),
-        "peers": list(PEERS),
-        "models": list(EVERY_MODEL),
-        "kinds": list(LEVELS),
-        "n_seeds": N_SEEDS,
-        "first_seed": FIRST_SEED,
-        "workers": n_cores(),
-    }
-
-
-ROBUSTNESS = Command(_run_robustness, _values_of_robustness, is_study=True)
-
-
 # -- robell report, robell datasets ------------------------------------------------------
 
 
-def _run_report(options, typed):
+def run_report(options, typed):
+    """Write the report of a study again."""
     from robell.comparison.study_page import write_report
     from robell.studies import study_in
 
@@ -167,7 +131,8 @@ def _run_report(options, typed):
     return OK
 
 
-def _run_datasets(options, typed):
+def run_datasets(options, typed):
+    """List sets, their sizes, and where each would come from."""
     from robell.datasets import available, info
 
     names = set_names(options.names or ["paper"])
@@ -180,7 +145,3 @@ def _run_datasets(options, typed):
         cells = ["-" if value is None else str(value) for value in sizes]
         print(f"{name:{width}}  {cells[0]:>5}  {cells[1]:>7}  {cells[2]:>8}  {where[name]}")
     return OK
-
-
-REPORT = Command(_run_report, is_study=True)
-DATASETS = Command(_run_datasets)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from robell._tools.text import counted, few, literal
 from robell.comparison import study_page as common
-from robell.comparison.evaluate import NOISE
+from robell.comparison.evaluate import NOISE, PROTOCOLS
 from robell.comparison.scores import CLEAN, METRICS, ScoreResults, noise_name
 from robell.comparison.study_page import WORDS, methods_of
 from robell.comparison.user_models import AS_GIVEN, TUNED
@@ -87,12 +87,7 @@ def headline(results):
 
 def protocol_text(protocol):
     """Say how tables are split under a protocol."""
-    return {
-        "paper": "one 70:30 split, as the paper's (a permutation of seed 0, not stratified)",
-        "repeated": "stratified 70:30 splits",
-        "nested": "stratified 70:30 splits, tuned on folds of the training rows",
-        "holdout": "one stratified 70:30 split",
-    }.get(protocol, "")
+    return WORDS.text(f"splits_{protocol}") if protocol in PROTOCOLS else ""
 
 
 # -- the page of a comparison: what was measured, in words, tables and figures

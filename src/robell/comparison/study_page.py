@@ -27,15 +27,7 @@ from robell.report.page import (
     Words,
     render,
 )
-from robell.report.tables import (
-    EN_DASH,
-    MINUS,
-    Spread,
-    escape_latex,
-    number_text,
-    to_csv,
-    write,
-)
+from robell.report.tables import EN_DASH, MINUS, Spread, escape_latex, number_text, to_csv, write
 
 WORDS = Words("robell.comparison")
 SURE = 0.95  # of a posterior probability

@@ -16,9 +16,10 @@ from robell._tools.pipelines import steps_of
 from robell._tools.text import counted, few, in_cell, literal, number_text, percent, quoted, said
 from robell.report import page as html
 from robell.report.picture import ALARM, CALM, INK, MUTED, RULE, Picture, label
-from robell.report.tables import MINUS, Table
-from robell.tables.columns import advice_on
+from robell.report.tables import MINUS
+from robell.tables.columns import advice_on, left_out_of
 
+WORDS = html.Words("robell.decisions")
 OFTEN = 3.0  # times as many predicted as labelled, from which on it is said
 FEW_SUSPECTS = 0.05  # estimated share of wrong labels from which on measures are called too low
 OVERCONFIDENT = 0.1  # calibration error from which on it is said
@@ -45,13 +46,11 @@ def in_rows(result):
     decision = result.assessment.decision
     if decision is None:
         right, low, high = result.assessment.accuracy.texts("{:,.0f}", 1000)
-        return f"Of 1,000 rows like these, {right} would be predicted rightly ({low} to {high})."
+        return WORDS.text("in_rows_right", right=right, low=low, high=high)
     flagged, *_ = decision.flagged.texts("{:,.0f}", 1000)
     found, *_ = decision.found.texts("{:,.0f}", 1000)
-    return (
-        f"Of 1,000 rows like these you would check {flagged} and find {found} of the "
-        f"{1000 * decision.share:,.0f} that are {said(decision.positive, 30)}."
-    )
+    words = {"flagged": flagged, "found": found, "share": 1000 * decision.share}
+    return WORDS.text("in_rows", name=said(decision.positive, 30), **words)
 
 
 def of_hundred(measured):
@@ -62,17 +61,15 @@ def of_hundred(measured):
 
 def costs_line(decision):
     """Return what 1,000 rows would cost, in the money in which the costs were given."""
-    costs, name = decision.costs, said(decision.positive, 30)
-    chosen = costs.chosen
-    value, low, high = map(number_text, (chosen.value, chosen.low, chosen.high))
+    costs, chosen = decision.costs, decision.costs.chosen
+    costly = {name: getattr(chosen, name) for name in ("value", "low", "high")}
+    costly |= {"flag_all": costs.flag_all, "flag_none": costs.flag_none}
+    shown = {name: number_text(cost) for name, cost in costly.items()}
+    text = WORDS.text("costs", name=said(decision.positive, 30), **shown)
+    if min(costs.flag_all, costs.flag_none) >= chosen.value:
+        return text
     cheaper = "every row" if costs.flag_all <= costs.flag_none else "none"
-    is_cheaper = min(costs.flag_all, costs.flag_none) < chosen.value
-    advice = f" To call {cheaper} so would be cheaper than the model." if is_cheaper else ""
-    return (
-        f"1,000 rows like these would cost {value} in misses and false alarms ({low} to {high}); "
-        f"{number_text(costs.flag_all)} if every row were called {name}, "
-        f"{number_text(costs.flag_none)} if none were.{advice}"
-    )
+    return text + WORDS.text("cheaper", cheaper=cheaper)
 
 
 def interval(measured):
@@ -92,21 +89,14 @@ def cautions(result):
         flagged = decision.flagged.value
         is_low = decision.precision.value < 0.5 * decision.recall.value
         if flagged > OFTEN * max(decision.share, 1e-9) and (flagged > 0.5 or is_low):
-            found.append(
-                f"At this threshold {percent(flagged)} of all rows are called "
-                f"{said(decision.positive, 30)}, and {percent(decision.share)} are: most alarms "
-                "are false."
-            )
+            shares = {"flagged": percent(flagged), "share": percent(decision.share)}
+            found.append(WORDS.text("many_false", name=said(decision.positive, 30), **shares))
     if decision is not None and decision.roc_area.low <= 0.5:
-        found.append("The columns do not tell the classes apart better than chance: do not use it.")
+        found.append(WORDS.text("chance"))
     if result.noise_rate >= FEW_SUSPECTS and result.trust != "none" and not result.corrected:
-        found.append(
-            f"About {percent(result.noise_rate)} of the labels look wrong. Measured by such labels "
-            "a good model looks worse than it is, and probabilities are those of the labels as "
-            "given; with --labels corrected every row is counted by its probable label instead."
-        )
+        found.append(WORDS.text("wrong_labels", share=percent(result.noise_rate)))
     if decision is not None and decision.calibration_error > OVERCONFIDENT:
-        found.append("The probabilities are off by more than 10 points in the mean.")
+        found.append(WORDS.text("overconfident"))
     return found
 
 
@@ -136,10 +126,8 @@ def suspects_line(result, audit=None):
 def remarks(result):
     """Return what was left out, and what to beware of."""
     left_out = [note for note in result.encoder.notes_ if note.kind == "left out"]
-    why = [f"{said(note.name)} {note.done.removeprefix('left out: ')}" for note in left_out[:3]]
-    more = f"; and {len(left_out) - 3:,} more, see the report" if len(left_out) > 3 else ""
-    columns = [f"columns left out: {'; '.join(why)}{more}"] if left_out else []
-    return [*columns, *advice_on(result.encoder.notes_), *result.notes, *cautions(result)]
+    columns = [*left_out_of(left_out), *advice_on(result.encoder.notes_)]
+    return [*columns, *result.notes, *cautions(result)]
 
 
 def lines(result, audit=None):
@@ -147,34 +135,25 @@ def lines(result, audit=None):
     found, decision = result.assessment, result.assessment.decision
     of_class = zip(result.classes.tolist(), result.class_sizes, strict=True)
     sizes = few([f"{said(str(name), 20)} {size:,}" for name, size in of_class])
-    text = [
-        f"Fitted to {result.n_fitted:,} rows, {counted(len(result.encoder.plans_), 'column')}; "
-        f"rows of each class: {sizes}; model: {model_name(result)}",
-        in_rows(result),
-    ]
+    about = {"rows": result.n_fitted, "columns": counted(len(result.encoder.plans_), "column"), "sizes": sizes}
+    text = [WORDS.text("fitted", model=model_name(result), **about), in_rows(result)]
     if decision is None:
         share, span = of_hundred(found.balanced_accuracy)
-        text.append(f"Of the rows of a class, {share} are predicted rightly in the mean ({span}).")
+        text += WORDS.text("several_classes", share=share, span=span)
     else:
+        shares = {"right": decision.precision, "hits": decision.recall, "pairs": decision.roc_area}
+        shown = {name: of_hundred(measured) for name, measured in shares.items()}
         name = said(decision.positive, 30)
-        right, span = of_hundred(decision.precision)
-        hits, other = of_hundred(decision.recall)
-        pairs, around = of_hundred(decision.roc_area)
-        text += [
-            f"Of the rows that it calls {name}, {right} are ({span}); of the rows that are "
-            f"{name}, it finds {hits} ({other}).",
-            f"A row that is {name} gets a larger probability than one that is not in {pairs} "
-            f"pairs ({around}; guessing: 50).",
-            f"A row is called {name} from a probability of {decision.threshold:.4g} on: "
-            f"{decision.rule}",
-            *([] if decision.costs is None else [costs_line(decision)]),
-        ]
-    text.append(f"Each of {found.n_held_out:,} rows was judged by a model that had not seen it.")
-    shown = [one for one in found.importances if one.drop > 2 * one.deviation and one.drop > 0]
-    columns = ", ".join(said(one.name, 30) for one in shown[:SHOWN])
-    text.append(f"Columns that matter most: {columns or 'none by itself'}")
-    text.append(suspects_line(result, audit))
-    return text
+        text += WORDS.text("two_classes", name=name, decision=decision, **shown)
+        text += [] if decision.costs is None else [costs_line(decision)]
+    matter = [one for one in found.importances if one.drop > 2 * one.deviation and one.drop > 0]
+    columns = ", ".join(said(one.name, 30) for one in matter[:SHOWN])
+    return [
+        *text,
+        WORDS.text("held_out", rows=found.n_held_out),
+        WORDS.text("matter_most", columns=columns or "none by itself"),
+        suspects_line(result, audit),
+    ]
 
 
 # -- files ---------------------------------------------------------------------------------
@@ -244,74 +223,47 @@ def as_json(result, command=""):
 
 def fit_page(result, *, command="", audit=None):
     """Return the page as HTML."""
-    sections = [_decision(result, audit)]
-    if result.assessment.decision is not None:
-        sections.append(_curves(result))
-    method = html.Paragraph(
-        f"The rows were dealt out to {result.assessment.n_folds} parts, equal rows to the same "
-        "one, and each part was predicted by a model fitted to the others. Probabilities are "
-        "calibrated, and thresholds chosen for the measures above, by the other parts too; so no "
-        "row took part in its own prediction or flag. Intervals come from 200 samples of the "
-        "held-out rows, drawn with replacement. Then the model was fitted to all rows."
-    )
-    blocks = (method, html.Code(command)) if command else (method,)
     rows = []
     for note in result.encoder.notes_:
         rows.append((in_cell(note.name), note.kind, note.missing, in_cell(note.done, 400)))
-    names = ("Column", "Used as", "Missing cells", "What was done")
-    table = Table("read", "How the columns were read", names, tuple(rows))
-    read: list[Any] = [html.TableBlock(table)]
+    read: list[Any] = [html.TableBlock(WORDS.table("read", rows))]
     if result.notes:
         read.insert(0, html.Bullets(tuple(map(literal, result.notes))))
-    sections += [
+    commands = [html.Code(command)] if command else []
+    sections = [
+        _decision(result, audit),
+        *([] if result.assessment.decision is None else [_curves(result)]),
         _classes(result),
         _columns(result),
-        html.Section("table", "How the table was read", tuple(read)),
-        html.Section("method", "How this was measured", blocks),
+        WORDS.section("table", *read),
+        WORDS.section("method", *commands, n_folds=result.assessment.n_folds),
     ]
-    kind = model_name(result)
-    subtitle = (
-        f"{kind} for {quoted(result.target)} in {quoted(result.name)}, fitted to "
-        f"{result.n_fitted:,} rows"
-    )
-    footer = f"Written by robell {__version__}; nothing in this page comes from the network."
-    return html.render("What the model is worth", subtitle, tuple(sections), footer)
+    about = {"target": quoted(result.target), "name": quoted(result.name), "rows": result.n_fitted}
+    subtitle = WORDS.text("subtitle", model=model_name(result), **about)
+    footer = WORDS.text("footer", version=__version__)
+    return html.render("What the model is worth", subtitle, sections, footer)
 
 
 def _decision(result, audit):
+    """Return the section that says, first of all, what using the model would mean."""
     found, decision = result.assessment, result.assessment.decision
-    blocks: list[Any] = [html.Paragraph(f"**{literal(in_rows(result))}**")]
-    held = "each predicted by a model that had not seen it"
-    if decision is None:
-        facts = [
-            _fact("of all rows are predicted rightly", found.accuracy),
-            _fact("of the rows of a class are, in the mean over classes", found.balanced_accuracy),
-        ]
-    else:
-        name = in_cell(decision.positive, 30)
-        facts = [
-            _fact(f"of the rows called {name} are {name} (precision)", decision.precision),
-            _fact(f"of the rows that are {name} are found (recall)", decision.recall),
-            _fact(f"of all rows are called {name}", decision.flagged),
-            _fact("of pairs are ranked rightly (guessing: 50 %)", decision.roc_area),
-        ]
-    blocks.append(html.Facts((*facts, ("held-out rows", f"{found.n_held_out:,}", held))))
+    further: list[Any] = []
+    names, measured = WORDS.text("facts"), [found.accuracy, found.balanced_accuracy]
     if decision is not None:
+        names = WORDS.text("facts_of_two", name=in_cell(decision.positive, 30))
+        measured = [decision.precision, decision.recall, decision.flagged, decision.roc_area]
         if decision.costs is not None:
-            blocks.append(html.Paragraph(f"**Costs.** {literal(costs_line(decision))}"))
-        blocks.append(
-            html.Callout(
-                "note",
-                f"A row is called {quoted(decision.positive)} where its probability is at least "
-                f"**{decision.threshold:.4g}**: {literal(str(decision.rule))}. The threshold is "
-                "part of the model; `robell predict` applies it. Another is chosen with "
-                "`--cost-fn` and `--cost-fp`, `--precision`, `--recall` or `--budget`.",
-            )
-        )
-    for text in cautions(result):
-        blocks.append(html.Callout("caution", literal(text)))
-    blocks.append(html.Paragraph(f"**Labels.** {literal(suspects_line(result, audit))}"))
-    return html.Section("decision", "What it means for a decision", tuple(blocks))
+            further.append(html.Paragraph(f"**Costs.** {literal(costs_line(decision))}"))
+        words = {"name": quoted(decision.positive), "rule": literal(str(decision.rule))}
+        text = WORDS.text("threshold", threshold=decision.threshold, **words)
+        further.append(html.Callout("note", text))
+    facts = [_fact(*of) for of in zip(names, measured, strict=True)]
+    held = "each predicted by a model that had not seen it"
+    facts.append(("held-out rows", f"{found.n_held_out:,}", held))
+    further += [html.Callout("caution", literal(text)) for text in cautions(result)]
+    words = {"in_rows": in_rows(result), "labels": suspects_line(result, audit)}
+    words = {name: literal(text) for name, text in words.items()}
+    return WORDS.section("decision", html.Facts(tuple(facts)), *further, **words)
 
 
 def _fact(name, measured):
@@ -321,74 +273,42 @@ def _fact(name, measured):
 
 
 def _curves(result):
+    """Return the section of what every threshold would give, and what probabilities mean."""
     decision = result.assessment.decision
-    recall, precision, false = decision.point
-    labels = "probable labels" if result.corrected else "the labels as given"
+    (recall, precision, false), share = decision.point, decision.share
     bins = np.array(decision.bins)[:, :2]  # probability and share
     most = ENDS[min(np.searchsorted(ENDS, bins.max()), len(ENDS) - 1)]
     points = np.array(decision.points)
-    average = decision.average_precision
-    blocks = (
-        html.FigureBlock(
-            _square(
-                "pr",
-                "Precision and recall",
-                f"At the chosen threshold precision is {precision:.2f} and recall {recall:.2f}",
-                ("found of all positives (recall)", "right of all flagged (precision)"),
-                points[:, :2],
-                [(0, decision.share), (1, decision.share)],
-                [(recall, precision)],
-            ),
-            f"Precision over recall; the dot is the chosen threshold ({percent(precision)} of the "
-            f"flagged are right, {percent(recall)} of the positives found), the dashed line is "
-            f"guessing. The area under this curve is the average precision: {interval(average)}; "
-            f"guessing: {decision.share:.3f}.",
-            f"Curve of precision over recall; chosen: {precision:.3f} and {recall:.3f}",
-        ),
-        html.FigureBlock(
-            _square(
-                "roc",
-                "ROC curve",
-                f"At the chosen threshold {recall:.2f} are found with {false:.2f} false alarms",
-                ("negatives flagged (false alarms)", "found of all positives (recall)"),
-                points[:, [2, 0]],
-                [(0, 0), (1, 1)],
-                [(false, recall)],
-            ),
-            f"Positives found over negatives flagged; at the dot {percent(false)} of the negatives "
-            "are flagged. The dashed line is guessing. The area under this curve is the share of "
-            f"pairs that are ranked rightly: {interval(decision.roc_area)}.",
-            f"ROC curve; chosen: {recall:.3f} found at {false:.3f} false alarms",
-        ),
-        html.FigureBlock(
-            _square(
-                "calibration",
-                "Calibration",
-                "; ".join(f"{p:.3f}: {share:.3f}" for p, share in bins),
-                ("mean probability of a group", "share of positives in the group"),
-                bins,
-                [(0, 0), (most, most)],
-                bins,
-                most,
-            ),
-            "Share of positives over the probability, for ten groups of equally many rows. On the "
-            "dashed line probabilities mean what they say; the mean distance is "
-            f"{decision.calibration_error:.3f}.",
-            "Calibration curve of ten groups of rows",
-        ),
-        html.Paragraph(
-            f"All of this is measured by {labels}. Counted by probable labels, precision is "
-            f"{decision.probable[0]:.3f} and recall {decision.probable[1]:.3f}: each row counts by "
-            "the probability that it is positive, given its columns and its label. Where labels "
-            "are wrong, that is nearer the truth; where the model is wrong about them, it flatters "
-            "the model."
-        ),
-    )
-    return html.Section("curves", "Thresholds and probabilities", blocks)
+    words = {
+        "recall": recall,
+        "precision": precision,
+        "false": false,
+        "share": share,
+        "hits": percent(recall),
+        "right": percent(precision),
+        "alarms": percent(false),
+        "average": interval(decision.average_precision),
+        "pairs": interval(decision.roc_area),
+        "bins": "; ".join(f"{p:.3f}: {share:.3f}" for p, share in bins),
+        "error": decision.calibration_error,
+        "probable": decision.probable,
+        "labels": "probable labels" if result.corrected else "the labels as given",
+    }
+    curves: dict[str, Any] = {  # each with the line of guessing, and the points marked
+        "pr": (points[:, :2], [(0, share), (1, share)], [(recall, precision)]),
+        "roc": (points[:, [2, 0]], [(0, 0), (1, 1)], [(false, recall)]),
+        "calibration": (bins, [(0, 0), (most, most)], bins, most),
+    }
+    blocks = []
+    for name, drawn in curves.items():
+        svg = _square(name, WORDS.text(name, **words), *drawn)
+        blocks.append(html.FigureBlock(svg, *WORDS.figure(name, **words)))
+    return WORDS.section("curves", *blocks, **words)
 
 
-def _square(name, title, about, axes, curve, guess, dots, most=1.0):
+def _square(name, words, curve, guess, dots, most=1.0):
     """Draw a curve from 0 to ``most`` with named axes, guessing dashed and points marked."""
+    title, about, across, up = words
     picture = Picture(f"fit-{name}", LEFT + SIZE + 20, TOP + SIZE + BELOW, title, about)
 
     def at(points):
@@ -401,8 +321,8 @@ def _square(name, title, about, axes, curve, guess, dots, most=1.0):
         picture.line(LEFT, y, LEFT + SIZE, y, RULE)
         picture.text(LEFT - 6, y + 4, tick, "end", fill=MUTED)
         picture.text(x, TOP + SIZE + 17, tick, "middle", fill=MUTED)
-    picture.text(LEFT + SIZE / 2, TOP + SIZE + 37, axes[0], "middle")
-    picture.text(4, 16, axes[1])
+    picture.text(LEFT + SIZE / 2, TOP + SIZE + 37, across, "middle")
+    picture.text(4, 16, up)
     picture.curve(at(guess), colour=MUTED, width=1.0, dashes="4 4")
     picture.curve(at(curve))
     is_chosen = len(dots) == 1
@@ -411,6 +331,7 @@ def _square(name, title, about, axes, curve, guess, dots, most=1.0):
 
 
 def _classes(result):
+    """Return the section of how well each class is told from the others."""
     found = result.assessment
     rows, mistakes, predicted = [], [], []
     for one, confused in zip(found.scores, found.confusion, strict=True):
@@ -418,31 +339,19 @@ def _classes(result):
         rows.append((name, one.rows, one.separation, one.precision, one.recall))
         mistakes.append((name, *confused))
         predicted.append(f"predicted {name}")
-    columns = ("Class", "Held-out rows", "Area under the ROC curve", "Precision", "Recall")
-    title = "How each class is told from the others"
-    table = Table("classes", title, columns, tuple(rows), digits=3)
-    blocks: list[Any] = [
-        html.TableBlock(table),
-        html.Paragraph(
-            f"Accuracy is {interval(found.accuracy)}, the mean of the recalls "
-            f"{interval(found.balanced_accuracy)}."
-        ),
-    ]
+    measured = {"accuracy": found.accuracy, "recalls": found.balanced_accuracy}
+    shown = {name: interval(one) for name, one in measured.items()}
+    text = html.Paragraph(WORDS.text("accuracy", **shown))
+    blocks: list[Any] = [html.TableBlock(WORDS.table("classes", rows)), text]
     if len(rows) <= MOST_CONFUSED:
-        title, names = "Held-out rows by label and prediction", ("Labelled", *predicted)
-        blocks.append(html.TableBlock(Table("mistakes", title, names, tuple(mistakes))))
-    return html.Section("classes", "Classes and mistakes", tuple(blocks))
+        blocks.append(html.TableBlock(WORDS.table("mistakes", mistakes, predicted)))
+    return WORDS.section("classes", *blocks)
 
 
 def _columns(result):
     """Return the section with the bars of the columns: by how much each lowers the score."""
     found = result.assessment
     what = "average precision" if found.decision is not None else "mean area under the ROC curves"
-    text = (
-        "The values of one column at a time are shuffled among held-out rows: the bars show by how "
-        f"much the {what} falls, which is {found.importance_score:.3f} before calibration. "
-        "Columns that say the same can stand in for each other, and then neither matters by itself."
-    )
     rows, drawn = [], []
     for one in found.importances:
         rows.append((in_cell(one.name), one.drop, one.deviation))
@@ -460,8 +369,7 @@ def _columns(result):
         picture.line(max(width - error, 0), top + 26, min(width + error, room + 40), top + 26)
         picture.text(width + error + 7, top + 31, fall, fill=MUTED)
     picture.text(0, 40 * len(drawn) + 20, f"fall of the {what}", fill=MUTED)
-    figure = html.FigureBlock(picture.svg(), "", "Bars of the columns that matter most")
-    names = ("Column", "Fall of the score", "Standard deviation of repeats")
-    table = Table("importance", "All columns", names, tuple(rows), digits=4)
-    folded = html.Details("All columns as a table", (html.TableBlock(table),))
-    return html.Section("columns", "Which columns matter", (html.Paragraph(text), figure, folded))
+    figure = html.FigureBlock(picture.svg(), *WORDS.figure("columns"))
+    table = html.TableBlock(WORDS.table("importance", rows))
+    folded = html.Details("All columns as a table", (table,))
+    return WORDS.section("columns", figure, folded, what=what, score=found.importance_score)

@@ -14,19 +14,10 @@ from robell._core.labels.sampling import CONFIDENCE, Interval
 from robell._tools.files import write_together
 from robell._tools.text import counted, in_cell, literal, quoted, visible
 from robell.labels.audit.result import as_json, result_paths
-from robell.report.page import Callout, Facts, Paragraph, Section, TableBlock, render
-from robell.report.tables import Table
+from robell.report.page import Callout, Facts, TableBlock, Words, render
 
 SURE = f"{100 * CONFIDENCE:.0f} %"
-METHOD = (
-    "Rows were drawn at random from strata of like quality, as an audit of the table estimated it: "
-    "more rows where a wrong label was likely, and of every class and group its share. A person "
-    "wrote the right label of each row without seeing the given one. An interval holds the numbers "
-    "of wrong labels that the sample does not speak against, at a level of 95 %: they are tested "
-    "by the stratified estimate under hypergeometric sampling (mid-p), with the likeliest "
-    "composition of each total. It follows from the drawing alone, and does not depend on the "
-    "audit being right. Each interval stands by itself: of twenty, one may be off."
-)
+WORDS = Words("robell.labels")
 
 
 class Part(NamedTuple):
@@ -121,14 +112,11 @@ class Certificate:
 
     def headline(self) -> str:
         """Return the upper end of the share of wrong labels, and what the list of suspects held."""
-        text = (
-            f"At most {_upper(self.share.high)} of the {self.n_covered:,} {self._things} are "
-            f"wrong, with {SURE} confidence"
-        )
+        words = {"upper": _upper(self.share.high), "n": self.n_covered, "things": self._things}
         if self.recall is None:
-            return f"{text}."
-        held = f"{_about(self.recall, 0)} of them ({_range(self.recall, 0)})"
-        return f"{text}; the list of suspects held {held}."
+            return str(WORDS.text("headline", sure=SURE, **words))
+        words |= {"held": _about(self.recall, 0), "span": _range(self.recall, 0)}
+        return str(WORDS.text("headline_with_list", sure=SURE, **words))
 
     @property
     def _things(self) -> str:
@@ -170,7 +158,7 @@ class Certificate:
             "certificate": self.headline(),
             **{name: _plain(getattr(self, name)) for name in names},
             "confidence": CONFIDENCE,
-            "method": METHOD,
+            "method": WORDS.text("method"),
             "robell": __version__,
         }
 
@@ -219,26 +207,26 @@ class Certificate:
             ("rows checked; found wrong; not told", counts),
             ("suspects of the audit", f"{self.n_suspects:,}"),
         )
-        proof = Table("proof", "Table, sample and dates", ("What", "Value"), rows)
-        first: list[Any] = [Paragraph(f"**{literal(self.headline())}**"), Facts(tuple(facts))]
-        first += [Callout("note", text) for text in self._notes()]
-        sections = [
-            Section("found", "What was found", tuple(first)),
-            *_parts("class", "By class", "Label as given", "wrong", self.by_class),
-            *_parts(
-                "direction",
-                "By kind of mistake",
-                "Kind of mistake",
-                "with such a mistake",
-                self.by_direction,
-            ),
-            *_parts("group", "By group", in_cell(self.group or ""), "wrong", self.by_group),
-            Section("how", "How it was found", (Paragraph(METHOD), TableBlock(proof))),
-        ]
+        notes, headline = (
+            [Callout("note", text) for text in self._notes()],
+            literal(self.headline()),
+        )
+        sections = [WORDS.section("found", Facts(tuple(facts)), *notes, headline=headline)]
+        group = in_cell(self.group or "")
+        for name in ("class", "direction", "group"):
+            parts = [
+                (in_cell(one.name), *one[1:4], _about(one.share), _range(one.share))
+                for one in getattr(self, f"by_{name}")
+            ]
+            if parts:
+                table = WORDS.table(name, parts, group=group, sure=SURE)
+                sections.append(WORDS.section(f"by-{name}", TableBlock(table)))
+        proof = TableBlock(WORDS.table("proof", rows))
+        sections.append(WORDS.section("how", proof))
         made = f"Made by robell {__version__} on {self.dated}"
         return render(
-            f"Certificate of {self._things}: {in_cell(self.name)}",
-            f"How many {self._things} in column {quoted(self.target)} are wrong?",
+            WORDS.text("title", things=self._things, name=in_cell(self.name)),
+            WORDS.text("subtitle", things=self._things, target=quoted(self.target)),
             sections,
             f"{made} by `{literal(command)}`." if command else f"{made}.",
         )
@@ -246,21 +234,13 @@ class Certificate:
     def _notes(self):
         """Yield what a reader must know of the rows that were not counted."""
         if self.n_covered < self.n_rows:
-            n = self.n_rows - self.n_covered
-            yield (
-                f"{counted(n, 'row')} without a usable label, or of a class of fewer than five "
-                "rows, could not be drawn: nothing is said of them."
-            )
+            yield WORDS.text("not_covered", rows=counted(self.n_rows - self.n_covered, "row"))
         if self.n_untold:
-            yield (
-                f"Of {counted(self.n_untold, 'row')} the right label could not be told: the lower "
-                "ends count them as right, the upper ends as wrong."
-            )
+            yield WORDS.text("not_told", rows=counted(self.n_untold, "row"))
         if self.tolerance is not None:
-            off = literal(self.tolerance)
-            yield f"A number is called wrong where it is off by more than {off}."
+            yield WORDS.text("tolerance", tolerance=literal(self.tolerance))
         if self.recall is None and self.n_suspects:
-            yield "No wrong label was found: which share of them the list held cannot be said."
+            yield WORDS.text("none_found")
 
 
 def certificate_paths(out, name, replace=True):
@@ -280,17 +260,6 @@ def _plain(value):
     if hasattr(value, "_asdict"):
         return {name: _plain(part) for name, part in value._asdict().items()}
     return [_plain(part) for part in value] if isinstance(value, tuple) else value
-
-
-def _parts(name, title, first, what, parts):
-    """Yield a section with the shares of some parts, if there are any."""
-    rows = tuple(
-        (in_cell(one.name), one.rows, one.checked, one.found, _about(one.share), _range(one.share))
-        for one in parts
-    )
-    if rows:
-        heads = first, "Rows", "Checked", "Found", f"Share {what}", f"{SURE} interval"
-        yield Section(f"by-{name}", title, (TableBlock(Table(name, title, heads, rows)),))
 
 
 def _about(interval, digits=1):

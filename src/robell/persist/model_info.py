@@ -20,7 +20,8 @@ import numpy as np
 from robell import __version__
 from robell._tools.pipelines import steps_of
 from robell._tools.text import few, number_text, percent, text_print, visible, writable
-from robell.report.tables import Table, escape_markdown, to_markdown
+from robell.report.page import Words
+from robell.report.tables import escape_markdown, to_markdown
 from robell.tables.columns import learn_column, missing_cells
 from robell.tables.dates import day_text
 from robell.tables.drift import Drift, DriftMeter, column_profile
@@ -178,6 +179,7 @@ def plain_value(value):
 
 # -- the model card, beside the file ---------------------------------------------------
 
+WORDS = Words("robell.persist")
 MARK = "<!-- model card written by robell -->"
 MOST_COLUMNS = 200
 
@@ -196,36 +198,22 @@ def is_card(path):
 
 def model_card(name, info):
     """Return the card as Markdown."""
-    versions = ", ".join(f"{_text(name)} {_text(v)}" for name, v in info["versions"].items())
-    rows = "" if info["n_rows"] is None else f" Trained with {info['n_rows']:,} rows."
-    steps = " → ".join(_text(step) for step in info["model"])
-    parameters = ", ".join(f"{_text(k)}={_text(v)}" for k, v in info["parameters"].items())
-    plain = writable(name).replace("`", "'").replace("\n", " ")
-    parts = [
-        MARK,
-        f"# Model card of {_text(name)}",
-        f"Saved {_text(info['saved'])} with robell {_text(info['robell'])} ({versions}).{rows}",
-        f"Model: {steps} ({parameters}).",
-        "## What it predicts",
-        *_classes(info),
-        *(["## About", _about(info["about"])] if info["about"] else []),
-        "## Columns",
-        *_columns(info),
-        "## Limits",
-        "Probabilities hold for rows like those of the training. `robell predict` says which "
-        "columns of a table have moved, and predicts all the same.",
-    ]
+    head = {
+        "name": _text(name),
+        "saved": _text(info["saved"]),
+        "robell": _text(info["robell"]),
+        "versions": ", ".join(f"{_text(of)} {_text(v)}" for of, v in info["versions"].items()),
+        "rows": "" if info["n_rows"] is None else f" Trained with {info['n_rows']:,} rows.",
+        "steps": " → ".join(map(_text, info["model"])),
+        "parameters": ", ".join(f"{_text(k)}={_text(v)}" for k, v in info["parameters"].items()),
+    }
+    parts = [MARK, *WORDS.text("head", **head), *_classes(info)]
+    parts += ["## About", _about(info["about"])] if info["about"] else []
+    parts += ["## Columns", *_columns(info), *WORDS.text("limits")]
     if info["columns"] and all(one["kind"] == "unknown" for one in info["columns"]):
-        parts.append(
-            "The training table was not given when the model was saved: drift cannot be told."
-        )
-    parts += [
-        "## How to use it",
-        f"```\nrobell predict {plain} new.csv --out predictions.csv\n```",
-        f'or in Python `robell.files.load_model("{plain}")`. Nothing in the file is run when it is '
-        "loaded.",
-    ]
-    return "\n\n".join(parts) + "\n"
+        parts.append(WORDS.text("no_table"))
+    file = writable(name).replace("`", "'").replace("\n", " ")
+    return "\n\n".join([*parts, *WORDS.text("use", file=file)]) + "\n"
 
 
 def _text(value):
@@ -241,21 +229,18 @@ def _classes(info):
     if counts is None:
         yield "Classes: " + ", ".join(_text(label) for label in info["classes"]) + "."
     else:
-        rows = tuple(
+        rows = [
             (visible(str(label)), count, percent(count / max(1, sum(counts))))
             for label, count in zip(info["classes"], counts, strict=True)
-        )
-        yield _table("Rows of each class", ("Class", "Rows", "Share"), rows)
+        ]
+        yield to_markdown(WORDS.table("classes", rows)).strip()
     if info["threshold"] is not None:
         value, positive = info["threshold"]["value"], _text(info["threshold"]["positive"])
-        yield f"Predicts {positive} where its probability is at least {value:.4g}."
+        yield WORDS.text("threshold", value=value, positive=positive)
     else:
-        yield "Predicts the likeliest class."
+        yield WORDS.text("likeliest")
     if info["noise_rate"] is not None:
-        yield (
-            f"Of the labels it was trained with, {percent(info['noise_rate'])} are wrong, by the "
-            "model's own estimate."
-        )
+        yield WORDS.text("wrong_labels", share=percent(info["noise_rate"]))
 
 
 def _about(about, depth=0):
@@ -273,17 +258,12 @@ def _columns(info):
     if not info["columns"]:
         yield f"{info['n_features']:,} columns without names, taken in their order."
         return
-    rows = tuple(
-        (
-            visible(one["name"]),
-            one["kind"],
-            # Nothing where the training table was not given.
-            "" if one["kind"] == "unknown" else percent(one.get("missing", 0.0)),
-            _values_of(one),
-        )
-        for one in info["columns"][:MOST_COLUMNS]
-    )
-    yield _table("The columns of the training table", ("Column", "Kind", "Missing", "Values"), rows)
+    rows = []
+    for one in info["columns"][:MOST_COLUMNS]:
+        # Nothing where the training table was not given.
+        missing = "" if one["kind"] == "unknown" else percent(one.get("missing", 0.0))
+        rows.append((visible(one["name"]), one["kind"], missing, _values_of(one)))
+    yield to_markdown(WORDS.table("columns", rows)).strip()
     if len(info["columns"]) > MOST_COLUMNS:
         yield f"And {len(info['columns']) - MOST_COLUMNS:,} more."
     yield f"Fingerprint of names and kinds: `{info['columns_fingerprint']}`."
@@ -300,7 +280,3 @@ def _values_of(column):
         shown = [f"{visible(level)} ({percent(s)})" for level, s in column["levels"].items()]
         return few(shown, 3)
     return ""
-
-
-def _table(title, columns, rows):
-    return to_markdown(Table("card", title, columns, rows)).strip()

@@ -293,28 +293,35 @@ def _digest(text):
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
+PARTS = ("texts", "tables", "figures", "sections")
 OF_COLUMNS = ("columns", "digits", "column_best", "best_columns")
 REST = "*"  # stands for the columns that only the results tell
 
 
 class Words:
-    """The words of one page; ``package`` holds its ``words.toml``."""
+    """The words of one page; ``package`` holds its ``words.toml``.
 
-    def __init__(self, package: str) -> None:
-        self._parts = tomllib.loads(read_resource(package, "words.toml"))
+    Of a page of a ``kind``, what the file says under the kind's name stands beside what it says of
+    all kinds, or in place of it. What is filled into an entry are values and, by name, texts.
+    """
+
+    def __init__(self, package: str, kind: str = "") -> None:
+        every = tomllib.loads(read_resource(package, "words.toml"))
+        own = every.get(kind, {})
+        self._parts = {name: every.get(name, {}) | own.get(name, {}) for name in PARTS}
 
     def text(self, name: str, /, **values: Any) -> Any:
         """Return a text, or a list of them."""
-        return _filled(self._parts["texts"][name], values)
+        return self._entry("texts", name, values)
 
     def figure(self, name: str, /, **values: Any) -> tuple[str, str]:
         """Return the caption of a figure, and what it shows."""
-        entry = _filled(self._parts["figures"][name], values)
+        entry = self._entry("figures", name, values)
         return entry["caption"], entry["alt"]
 
     def table(self, name: str, rows, columns=(), footer=(), /, **values: Any) -> Table:
         """Return a table; ``columns`` are those that its entry leaves to the results."""
-        entry = _filled(self._parts["tables"][name], values)
+        entry = self._entry("tables", name, values)
         variable = REST in entry["columns"]
         place = entry["columns"].index(REST) if variable else 0
         for field in OF_COLUMNS:
@@ -332,9 +339,13 @@ class Words:
 
     def section(self, name: str, *blocks, **values: Any) -> Section:
         """Return a section: its title, its paragraphs, and the blocks between them."""
-        entry = _filled(self._parts["sections"][name], values)
-        before, after = ([Paragraph(entry[k])] if k in entry else [] for k in ("text", "closing"))
+        entry = self._entry("sections", name, values)
+        before = [Paragraph(entry["text"])] if "text" in entry else []
+        after = [Paragraph(entry["closing"])] if "closing" in entry else []
         return Section(name, entry["title"], (*before, *blocks, *after))
+
+    def _entry(self, part: str, name: str, values: dict[str, Any]) -> Any:
+        return _filled(self._parts[part][name], self._parts["texts"] | values)
 
 
 def _filled(part: Any, values: dict[str, Any]) -> Any:

@@ -25,19 +25,9 @@ from robell.tables.raw import Column
 MISSING_WORDS = "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "NaT", "?"
 _NO_TEXT, _NO_VALUE = {None, ""}, {None, "", *MISSING_WORDS}
 # Between numbers these stand for none; by themselves they may be labels or categories.
-_MISSING_AMONG_NUMBERS = {"-", "--", "---", ".", "..", "*", "n.a.", "N.A.", "n. a.", "na", "#N/A"}
-_MISSING_AMONG_NUMBERS |= {
-    "#NA",
-    "#NV",
-    "#VALUE!",
-    "#DIV/0!",
-    "#REF!",
-    "#NAME?",
-    "#NUM!",
-    "#NULL!",
-    "none",
-    "Null",
-    "nil",
+_MISSING_AMONG_NUMBERS = {
+    *("-", "--", "---", ".", "..", "*", "n.a.", "N.A.", "n. a.", "na", "none", "Null", "nil"),
+    *("#N/A", "#NA", "#NV", "#VALUE!", "#DIV/0!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),
 }
 FEW_ODD = 0.05  # share of cells up to which a few that are no numbers are taken as missing
 NUMBER_LIKE = 0.5  # share of cells from which on a column looks like numbers
@@ -80,6 +70,13 @@ def advice_on(notes: Iterable[ColumnNote]) -> list[str]:
     found = [note.advice for note in notes if note.number_like]
     more = [f"{len(found) - 3:,} further columns look like numbers or dates and are not read so"]
     return found[:3] + (more if len(found) > 3 else [])
+
+
+def left_out_of(notes: Sequence[ColumnNote]) -> list[str]:
+    """Return a line on the first three of some columns left out, and why; none where none is."""
+    why = [f"{said(note.name)} {note.done.removeprefix('left out: ')}" for note in notes[:3]]
+    more = f"; and {len(notes) - 3:,} more, see the report" if len(notes) > 3 else ""
+    return [f"columns left out: {'; '.join(why)}{more}"] if why else []
 
 
 def in_short(notes: Sequence[ColumnNote]) -> str:

@@ -14,29 +14,12 @@ import numpy as np
 from robell import __version__
 from robell._core.labels.annotators import Votes, count_votes
 from robell._tools.files import FileError
-from robell._tools.text import (
-    counted,
-    in_cell,
-    percent,
-    quoted,
-    said,
-    unique,
-    writable,
-)
+from robell._tools.text import counted, in_cell, percent, quoted, said, unique, writable
 from robell.labels.annotators import LITTLE_OVERLAP, Consensus, ReadVotes, consensus_of, overlap
 from robell.labels.audit.figures import annotator_bars, class_bars
-from robell.labels.audit.result import WORDS, Audit, first_of, numbered, piece
+from robell.labels.audit.result import Audit, first_of, numbered, piece
 from robell.labels.issues import ranked
-from robell.report.page import (
-    Bullets,
-    Callout,
-    Facts,
-    FigureBlock,
-    Paragraph,
-    Section,
-    TableBlock,
-)
-from robell.report.tables import Table
+from robell.report.page import Bullets, Callout, Facts, FigureBlock, Paragraph, TableBlock, Words
 from robell.tables.columns import ColumnNote, missing_cells
 from robell.tables.leaks import find_leak, prepare_columns
 from robell.tables.raw import RawTable
@@ -97,7 +80,7 @@ class AnnotatorAudit(Audit):
     """
 
     _kind: ClassVar[str] = "annotators"
-    _words: ClassVar[Any] = WORDS["annotators"]
+    _words: ClassVar[Words] = Words("robell.labels.audit", _kind)
     consensus: Consensus
     key: tuple[str, ...] | None
     n_read: int
@@ -189,17 +172,16 @@ class AnnotatorAudit(Audit):
     def _headline(self):
         """Return the result in one or two sentences of plain text."""
         found = self.consensus
-        rows, who = self._n_labelled, counted(len(found.annotator), "annotator")
-        labels = f"{who} gave {len(found.given_label):,} labels"
+        sizes = {"who": counted(len(found.annotator), "annotator"), "rows": self._n_labelled}
+        sizes |= {"labels": len(found.given_label), "sure": percent(self._sureness)}
         if overlap(self.consensus.given_row) < LITTLE_OVERLAP and not self.used:
-            return f"{labels} to {rows:,} rows, too few of them twice to tell who is right."
-        sure = percent(self._sureness)
-        start = f"{labels} to {rows:,} rows; the consensus is {sure} sure in the mean."
+            return self._say("headline_unknown", **sizes)
+        start = self._say("headline", **sizes)
         # Those whose shares read alike are named together: who of them is better cannot be seen.
         shares = [percent(float(quality)) for quality in found.annotator_quality]
         best, worst = (shares[place] for place in np.argsort(found.annotator_quality)[[-1, 0]])
         if best == worst:
-            return f"{start} All are right equally often ({best})."
+            return start + self._say("equally_good", best=best)
         ends = []
         for share in (best, worst):
             of_share = (n for n, s in zip(found.annotator, shares, strict=True) if s == share)
@@ -207,8 +189,8 @@ class AnnotatorAudit(Audit):
             both = " and ".join(names) if len(names) == 2 else first_of(names, 3)
             ends.append((both, len(names)))
         (first, n_best), (last, _) = ends
-        are = "is" if n_best == 1 else "are"
-        return f"{start} {first} {are} right most often ({best}), {last} least often ({worst})."
+        shown = {"first": f"{first} {'is' if n_best == 1 else 'are'}", "last": last}
+        return start + self._say("best_and_worst", best=best, worst=worst, **shown)
 
     def _terminal_lines(self):
         """Return what was found in a few lines."""
@@ -227,16 +209,14 @@ class AnnotatorAudit(Audit):
             names = first_of([quoted(str(name), 20) for name in few])
             yield self._say("few_labels", few=FEW_LABELS, names=names)
         for name in self.leaks[:3]:
-            yield f"Column {quoted(name)} repeats the labels and was left out."
+            yield self._say("repeats", column=quoted(name))
         if self.n_read < self.n_rows:
-            yield f"A random sample of {self.n_read:,} of {self.n_rows:,} rows was read."
+            yield self._say("sampled", read=self.n_read, rows=self.n_rows)
 
     def _subtitle(self):
-        found = self.consensus
-        return (
-            f"{counted(len(self.row), 'row')}, {counted(len(found.annotator), 'annotator')}, "
-            f"{counted(len(found.classes), 'class', 'classes')}. Who is right?"
-        )
+        found, rows = self.consensus, counted(len(self.row), "row")
+        who, classes = counted(len(found.annotator), "annotator"), len(found.classes)
+        return self._say("subtitle", rows=rows, who=who, of=counted(classes, "class", "classes"))
 
     def _found(self, top, csv_path):
         """Yield the first screen: numbers, what to know of them, what to do, what was left out."""
@@ -255,16 +235,14 @@ class AnnotatorAudit(Audit):
         for text in self._remarks():
             yield Callout("caution", text)
         yield Paragraph("**What to do next**")
-        name = quoted(csv_path.name)
-        yield Bullets(tuple(step.replace("{table}", name) for step in self._words["steps"]))
+        yield Bullets(tuple(self._say("steps", table=quoted(csv_path.name))))
         if n_without := len(self.row) - labelled:
-            what = "their consensus comes from the columns alone" if self.used else "they have none"
-            yield Callout("note", f"{counted(n_without, 'row')} without a label: {what}.")
+            key = "unlabelled" if self.used else "unlabelled_alone"
+            yield Callout("note", self._say(key, rows=counted(n_without, "row")))
         if self.set_aside:
             some = list(self.set_aside.items())[:5]
             names = ", ".join(f"{quoted(label, 20)} ({n})" for label, n in some)
-            text = f"Labels given fewer than five times were left out: {names}."
-            yield Callout("note", text)
+            yield Callout("note", self._say("set_aside", names=names))
 
     def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""
@@ -277,7 +255,7 @@ class AnnotatorAudit(Audit):
 
     def _how(self):
         """Say how the consensus was computed."""
-        say = self._words["with_columns" if self.used else "without_columns"]
+        say = self._say("with_columns" if self.used else "without_columns")
         return (Paragraph(self._say("how", how=self.how, say=say)),)
 
     def _names(self):
@@ -352,9 +330,7 @@ def annotators_section(result):
             )
         name = in_cell(str(found.annotator[j]))
         rows.append((name, 100 * quality, n_labels, int(wrong[j]), verdict, confused))
-    columns = "Annotator", "Right, %", "Labels", "Doubtful", "Verdict", "Most often confused"
-    name = "What each annotator is worth"
-    table = Table("annotators", name, columns, tuple(rows), digits=(0, 0, 0, 0, 0, 0))
+    table = result._words.table("annotators", rows)
     shown = order[:MOST_BARS]
     svg = annotator_bars(
         [str(found.annotator[j]) for j in shown],
@@ -362,11 +338,9 @@ def annotators_section(result):
         found.n_labels[shown],
         1.0 / len(found.classes),
     )
-    caption = result._words["quality"]
-    if len(shown) < len(order):
-        caption += f" The {len(shown)} best of {len(order):,}."
-    figure = FigureBlock(svg, caption, "Bars: the share of right labels of each annotator")
-    return Section("annotators", "Annotators", (figure, TableBlock(table)))
+    more = f" The {len(shown)} best of {len(order):,}." if len(shown) < len(order) else ""
+    figure = FigureBlock(svg, *result._words.figure("annotators", more=more))
+    return result._words.section("annotators", figure, TableBlock(table))
 
 
 def _where(result, place):
@@ -382,23 +356,11 @@ def next_section(result, top):
     row, annotator, gain = found.next_labels(top)
     if not len(row) or gain[0] <= 0:
         return None
-    rows = tuple(
-        (
-            _where(result, r),
-            in_cell(str(who)),
-            piece(found.label[r]),
-            100 * float(found.quality[r]),
-            100 * float(worth),
-            int(result.votes[r]),
-        )
-        for r, who, worth in zip(row, annotator, gain, strict=True)
-    )
-    columns = "Row", "Ask", "Consensus now", "Sure, %", "Surer by", "Labels"
-    table = Table(
-        "next", "What to label next, and by whom", columns, rows, digits=(0, 0, 0, 0, 1, 0)
-    )
-    text = Paragraph(result._words["next"])
-    return Section("next", "What to label next", (text, TableBlock(table)))
+    votes, rows = result.votes, []
+    for r, who, worth in zip(row, annotator, gain, strict=True):
+        first = _where(result, r), in_cell(str(who)), piece(found.label[r])
+        rows.append((*first, 100 * found.quality[r], 100 * worth, votes[r]))
+    return result._words.section("next", TableBlock(result._words.table("next", rows)))
 
 
 def doubtful_section(result, top):
@@ -407,21 +369,15 @@ def doubtful_section(result, top):
     order = ranked(found.given_quality < 0.5, found.given_quality)
     if not len(order):
         return None
-    rows = tuple(
-        (
-            _where(result, found.given_row[k]),
-            in_cell(str(found.annotator[found.given_annotator[k]])),
-            piece(found.given_label[k]),
-            piece(found.label[found.given_row[k]]),
-            100 * float(found.given_quality[k]),
-        )
-        for k in order[:top]
-    )
-    columns = "Row", "Annotator", "Label given", "Consensus", "Chance of being right, %"
-    table = Table("doubtful", "The least likely labels", columns, rows, digits=(0, 0, 0, 0, 1))
-    n_all = counted(len(found.given_label), "label")
-    text = result._say("doubtful", doubtful=f"{len(order):,}", all=n_all)
-    return Section("doubtful", "Doubtful labels", (Paragraph(text), TableBlock(table)))
+    rows = []
+    for k in order[:top]:
+        row, who = found.given_row[k], found.annotator[found.given_annotator[k]]
+        labels = piece(found.given_label[k]), piece(found.label[row])
+        quality = 100 * found.given_quality[k]
+        rows.append((_where(result, row), in_cell(str(who)), *labels, quality))
+    sizes = {"doubtful": f"{len(order):,}", "all": counted(len(found.given_label), "label")}
+    table = TableBlock(result._words.table("doubtful", rows))
+    return result._words.section("doubtful", table, **sizes)
 
 
 def classes_section(result):
@@ -433,9 +389,8 @@ def classes_section(result):
     scale = given.sum() / max(share.sum(), 1.0)
     names = [str(found.classes[k]) for k in chosen]
     svg = class_bars(names, share[chosen].round().astype(int), None)
-    caption = f"Rows by their consensus; a row has {scale:.1f} labels in the mean."
-    figure = FigureBlock(svg, caption, "Bars: the rows of each class")
-    return Section("classes", "Classes", (figure,))
+    figure = FigureBlock(svg, *result._words.figure("classes", scale=scale))
+    return result._words.section("classes", figure)
 
 
 class Crowd(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -11,16 +12,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from robell._core.labels.noise import areas
-from robell._tools.text import (
-    counted,
-    few,
-    in_cell,
-    percent,
-    quoted,
-    said,
-    unique,
-    writable,
-)
+from robell._tools.text import counted, few, in_cell, percent, quoted, said, unique, writable
 from robell.labels.audit.cards import CardParts
 from robell.labels.audit.compared import (
     Against,
@@ -34,21 +26,13 @@ from robell.labels.audit.compared import (
 )
 from robell.labels.audit.figures import class_bars, class_map, drawn_words, quality_histograms
 from robell.labels.audit.reasons import reasons_of_classes, trusted, value_text
-from robell.labels.audit.result import WORDS, JudgedAudit, OfKind, first_of, piece, places
+from robell.labels.audit.result import JudgedAudit, first_of, piece, places
 from robell.labels.groups import GroupNoise, judge_by_group
 from robell.labels.judge import judge_labels
 from robell.labels.reviewed import Reviewed, judge_reviewed, reviewed_classes
 from robell.labels.trust import CLEAR, LEAST_SEPARATION, measure_trust
 from robell.models.noise_robust import NoSignalWarning
-from robell.report.page import (
-    Bullets,
-    Callout,
-    FigureBlock,
-    Paragraph,
-    Section,
-    TableBlock,
-)
-from robell.report.tables import Table
+from robell.report.page import Bullets, Callout, FigureBlock, Paragraph, TableBlock, Words
 from robell.tables.leaks import find_giveaway, find_leak
 from robell.tables.numerals import number
 from robell.tables.target import LEAST_OF_CLASS, read_labels
@@ -158,7 +142,7 @@ class AuditResult(JudgedAudit):
     """
 
     _kind: ClassVar[str] = "classes"
-    _words: ClassVar[Any] = WORDS["classes"]
+    _words: ClassVar[Words] = Words("robell.labels.audit", _kind)
     classes: tuple[str, ...]
     probability: np.ndarray
     noise_matrix: np.ndarray
@@ -277,13 +261,12 @@ class AuditResult(JudgedAudit):
     def _compared_lines(self):
         """Return a line on the groups, and one on the earlier table, if there are any."""
         lines = [] if self.groups is None else [group_line(self)]
-        return lines if self.against is None else [*lines, against_verdict(self.against)]
+        return lines if self.against is None else [*lines, against_verdict(self)]
 
     def _own(self):
         """Return which labels are mixed up, what was compared, and how labels were taken."""
-        words, n_suspects = self._words, int(self.suspect.sum())
-        own = OfKind()
-        if n_suspects:
+        own: dict[str, list[Any]] = defaultdict(list)
+        if self.suspect.any():
             ways = [way for way in directions(self) if way.suspects]
             found = []
             for way in ways[:SHOWN_WAYS]:
@@ -294,44 +277,39 @@ class AuditResult(JudgedAudit):
             if len(ways) > SHOWN_WAYS:
                 left = sum(way.suspects for way in ways[SHOWN_WAYS:])
                 found.append(f"{counted(left, 'row')} of {len(ways) - SHOWN_WAYS:,} further kinds")
-            is_clear = self.trust == "fair" and self.evidence.trust.clarity >= CLEAR
-            meaning = words["meaning"]["unusual" if is_clear else self.trust]
-            if n_suspects > 1:
-                wrong = self._really_wrong
-                right = n_suspects - wrong
-                expect = (
-                    f"about {wrong:,} ({self._range_wrong}) to be really wrong and about "
-                    f"{right:,} to be right after all"
-                )
-                expect = expect if right else "nearly all to be really wrong"
-                meaning = f"{meaning} Of the {n_suspects:,} rows to check, expect {expect}."
-            own = own._replace(first=(Bullets(tuple(found)),), meaning=meaning)
-        if self._has_too_many_columns:
-            remedy = "Leave out columns that have nothing to do with it, or add rows"
-            own = own._replace(remedy=remedy)
-
-        compared, cautions, taken, set_aside = [], [], [], []
-        if self.groups is not None:
-            compared.append(Callout("finding", f"{group_verdict(self)} [More](#groups)"))
-        if self.against is not None:
-            text = against_verdict(self.against, quoted)
-            compared.append(Callout("finding", f"{text} [More](#against)"))
+            own["first"].append(Bullets(tuple(found)))
+        verdicts = {} if self.groups is None else {"groups": group_verdict(self)}
+        verdicts |= {} if self.against is None else {"against": against_verdict(self, quoted)}
+        for section, verdict in verdicts.items():
+            own["compared"].append(Callout("finding", f"{verdict} [More](#{section})"))
         for first, second in self.evidence.target.alike[:3]:
-            cautions.append(self._say("alike", first=quoted(first), second=quoted(second)))
+            text = self._say("alike", first=quoted(first), second=quoted(second))
+            own["labels"].append(Callout("caution", text))
         weak = np.flatnonzero(self.evidence.trust.separations < LEAST_SEPARATION)
         if len(weak) and self.trust != "none":
             names = first_of([quoted(self.classes[k]) for k in weak], more="more classes")
-            cautions.append(self._say("guesswork", names=names))
+            own["labels"].append(Callout("caution", self._say("guesswork", names=names)))
         if len(self.classes) > 2 and None not in map(number, self.classes):
-            n_classes = f"{len(self.classes):,}"
-            taken.append(self._say("taken_as_classes", n=n_classes, target=quoted(self.target)))
+            text = self._say("taken_as_classes", n=f"{len(self.classes):,}")
+            own["labels"].append(Callout("note", text))
         if self.set_aside:
             names = first_of([f"{quoted(label)} ({n})" for label, n in self.set_aside.items()], 8)
-            n_rows = sum(self.set_aside.values())
-            rows = f"{counted(n_rows, 'row')} {'was' if n_rows == 1 else 'were'}"
-            values = {"least": LEAST_OF_CLASS, "rows": rows, "names": names}
-            set_aside.append(self._say("set_aside", **values))
-        return own._replace(compared=compared, cautions=cautions, taken=taken, set_aside=set_aside)
+            rows = counted(sum(self.set_aside.values()), "row was", "rows were")
+            text = self._say("set_aside", least=LEAST_OF_CLASS, rows=rows, names=names)
+            own["set_aside"].append(Callout("note", text))
+        return own
+
+    def _meaning(self):
+        """Say what the word for the trust means, and how many suspects are probably right."""
+        n_suspects, right = int(self.suspect.sum()), int(self.suspect.sum()) - self._really_wrong
+        if not n_suspects:
+            return super()._meaning()
+        is_clear = self.trust == "fair" and self.evidence.trust.clarity >= CLEAR
+        text = self._say("meaning")["unusual" if is_clear else self.trust]
+        if n_suspects == 1:
+            return text
+        words = {"n": n_suspects, "wrong": self._really_wrong, "range": self._range_wrong}
+        return text + self._say("expect" if right else "expect_all", right=right, **words)
 
     def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""
@@ -363,18 +341,8 @@ class AuditResult(JudgedAudit):
         trust, sizes = evidence.trust, np.bincount(evidence.codes, minlength=len(self.classes))
         agree, clarity = percent(1 - trust.misfits), percent(trust.clarity)
         text = self._say("how", how=evidence.table.how, agree=agree, clarity=clarity)
-        rows = zip(
-            map(in_cell, self.classes), sizes.tolist(), trust.separations.tolist(), strict=True
-        )
-        table = Table(
-            "separation",
-            "How well the columns predict each label",
-            ("Label", "Rows", "Area under the ROC curve"),
-            tuple(rows),
-            caption=self._words["separation"],
-            digits=3,
-        )
-        return Paragraph(text), TableBlock(table)
+        rows = zip(map(in_cell, self.classes), sizes, trust.separations, strict=True)
+        return Paragraph(text), TableBlock(self._words.table("separation", rows))
 
 
 class Direction(NamedTuple):
@@ -425,19 +393,17 @@ def classes_section(result):
     names = [result.classes[k] for k in chosen]
     svg = class_bars(names, given[chosen], None if estimated is None else estimated[chosen])
     small, large = int(given.argmin()), int(given.argmax())
-    how = (
-        f"; the largest, {quoted(result.classes[large])}, has {given[large] / given[small]:.3g} "
-        f"times as many rows as the smallest, {quoted(result.classes[small])}."
+    sizes = result._say(
+        "equal_sizes" if given[large] == given[small] else "sizes",
+        classes=counted(len(given), "class", "classes"),
+        large=quoted(result.classes[large]),
+        small=quoted(result.classes[small]),
+        times=given[large] / given[small],
     )
-    how = " of equally many rows." if given[large] == given[small] else how
-    text = f"{counted(len(given), 'class', 'classes')}{how}"
-    caption = "Filled: rows with the label."
-    if estimated is not None:
-        caption += " Outlined: rows that really belong to the class, as estimated."
-    if len(chosen) < len(given):
-        caption += f" The {MOST_BARS} largest classes."
-    figure = FigureBlock(svg, caption, "Bars: the number of rows of each class")
-    return Section("classes", "Classes", (Paragraph(text), figure))
+    more = "" if estimated is None else result._say("estimated_classes")
+    more += f" The {MOST_BARS} largest classes." if len(chosen) < len(given) else ""
+    figure = FigureBlock(svg, *result._words.figure("classes", more=more))
+    return result._words.section("classes", figure, sizes=sizes)
 
 
 def noise_section(result):
@@ -450,21 +416,13 @@ def noise_section(result):
         f"{noise_words(result, way, quoted)} (about {counted(max(1, round(way.rows)), 'row')})."
         for way in ways[:MOST_WORDS]
     )
-    common = Bullets(words) if words else Paragraph("No kind of mistake stands out.")
+    common = Bullets(words) if words else Paragraph(result._say("no_mistakes"))
     blocks: list[Any] = [Paragraph(result._share_wrong()), common]
     if len(result.classes) <= MATRIX_CLASSES:
-        each = zip(
-            map(in_cell, result.classes), *(100 * result.noise_matrix.T).tolist(), strict=True
-        )
-        table = Table(
-            "noise",
-            "Of 100 rows that really belong to a class, how many carry which label",
-            tuple(unique(["Really", *(f"labelled {piece(name)}" for name in result.classes)])),
-            tuple(each),
-            digits=0,
-        )
-        blocks.append(TableBlock(table))
-    return Section("noise", "Which labels are mixed up", tuple(blocks))
+        rows = zip(map(in_cell, result.classes), *100 * result.noise_matrix.T, strict=True)
+        names = unique([f"labelled {piece(name)}" for name in result.classes])
+        blocks.append(TableBlock(result._words.table("noise", rows, names)))
+    return result._words.section("noise", *blocks)
 
 
 def quality_section(result):
@@ -474,11 +432,9 @@ def quality_section(result):
     svg, shown = quality_histograms(
         result.classes, result.evidence.codes, result.quality, result.suspect
     )
-    caption = result._words["quality"]
-    if len(shown) < len(result.classes):
-        caption += f" The {len(shown)} largest classes."
-    alt = "Histograms of the probability that a label is right, one for each class"
-    return Section("quality", "How sure each label is", (FigureBlock(svg, caption, alt),))
+    more = f" The {len(shown)} largest classes." if len(shown) < len(result.classes) else ""
+    figure = FigureBlock(svg, *result._words.figure("quality", more=more))
+    return result._words.section("quality", figure)
 
 
 def map_section(result):
@@ -490,19 +446,17 @@ def map_section(result):
     svg, drawn = class_map(
         result.classes, evidence.codes, plane, result.suspect, evidence.random_state
     )
-    caption = result._say("map", share=percent(share))
-    caption += result._words["map_suspects"] if result.suspect.any() else ""
-    caption += drawn_words(drawn, len(result.row))
-    alt = "Map of the rows by their two principal components, suspect rows marked with crosses"
-    return Section("map", "Map of the rows", (FigureBlock(svg, caption, alt),))
+    more = result._say("map_suspects") if result.suspect.any() else ""
+    more += drawn_words(drawn, len(result.row))
+    figure = FigureBlock(svg, *result._words.figure("map", share=percent(share), more=more))
+    return result._words.section("map", figure)
 
 
 def contradictions_section(result):
     """Show rows that agree in every used column and differ in the label."""
     evidence = result.evidence
     if not result.contradictions:
-        text = Paragraph(result._words["no_contradictions"])
-        return Section("contradictions", "Contradictions", (text,))
+        return result._words.section("contradictions", text=result._say("no_contradictions"))
     groups = [np.searchsorted(result.row, group) for group in result.contradictions]
     n_rows = sum(map(len, groups))
     counts = [np.bincount(evidence.codes[group]) for group in groups]
@@ -524,14 +478,10 @@ def contradictions_section(result):
             for column in evidence.used[:3]
         )
         rows.append((place, labels, places(result, group), first))
-    table = Table(
-        "contradictions",
-        "Rows with the same values and different labels",
-        ("Group", "Labels", f"{result._where.capitalize()}s", "Their first values"),
-        tuple(rows),
-        caption=f"The {len(rows)} largest groups." if len(groups) > len(rows) else "",
-    )
-    return Section("contradictions", "Contradictions", (Paragraph(text), TableBlock(table)))
+    caption = f"The {len(rows)} largest groups." if len(groups) > len(rows) else ""
+    words = {"where": result._where.capitalize(), "caption": caption}
+    table = result._words.table("contradictions", rows, **words)
+    return result._words.section("contradictions", TableBlock(table), text=text)
 
 
 def project(view):

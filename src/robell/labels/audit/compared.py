@@ -26,14 +26,8 @@ from robell.labels import drift as of_drift
 from robell.labels.audit.figures import group_rates
 from robell.labels.drift import LabelDrift, compare_labels, number_regions
 from robell.labels.groups import LEVEL, MISSING_GROUP
-from robell.report.page import Bullets, Callout, FigureBlock, Paragraph, Section, TableBlock
-from robell.report.tables import Table
-from robell.tables.columns import (
-    missing_cells,
-    numbers_of,
-    other_spellings,
-    spellings_said,
-)
+from robell.report.page import Bullets, Callout, FigureBlock, Paragraph, TableBlock
+from robell.tables.columns import missing_cells, numbers_of, other_spellings, spellings_said
 from robell.tables.dates import TIME, read_dates
 from robell.tables.leaks import find_leak, prepare_columns
 from robell.tables.numerals import unit_of
@@ -97,41 +91,35 @@ def group_words(result):
     groups = result.groups
     order = [g for g in np.argsort(-groups.noise_rate, kind="stable") if groups.differs[g]]
     for g in order[:NAMED]:
+        rates = {"rate": groups.noise_rate[g], "low": groups.low[g], "high": groups.high[g]}
+        shown = {name: percent(float(rate)) for name, rate in rates.items()}
         than = "more" if groups.noise_rate[g] > result.noise_rate else "fewer"
-        yield (
-            f"{quoted(str(groups.group[g]), 30)}: about {percent(float(groups.noise_rate[g]))} of "
-            f"the labels are wrong ({percent(float(groups.low[g]))} to "
-            f"{percent(float(groups.high[g]))}), {than} than among like rows of the other groups"
-        )
+        group = quoted(str(groups.group[g]), 30)
+        yield result._say("group_differs", group=group, than=than, **shown)
     if len(order) > NAMED:
         yield f"{counted(len(order) - NAMED, 'further group')} that differ"
 
 
 def group_verdict(result, quote=quoted):
     """Say in one sentence whether the groups differ."""
-    groups, name = result.groups, quote(result.group_column)
+    groups, whole, key = result.groups, result.noise_rate, "groups_alike"
+    n, worst = int(groups.differs.sum()), int(groups.at_most.argmax())
+    high = float(groups.at_most[worst])
     if result.trust == "none":
-        return f"Whether the groups of {name} differ cannot be told: the columns say too little."
-    n = int(groups.differs.sum())
-    if not n:
-        worst, whole = int(groups.at_most.argmax()), result.noise_rate
-        high, table = float(groups.at_most[worst]), f"{percent(whole)} in the table"
-        if high >= max(TWICE * whole, whole + LEAST_APART):
-            group = quote(str(groups.group[worst]), 30)
-            low = percent(float(groups.low[worst]))
-            return (
-                f"Whether labels are wrong more often in one group of {name} than in another "
-                f"cannot be told: in {group} {low} to {percent(high)} may be wrong, where it is "
-                f"about {table}."
-            )
-        return (
-            f"Labels are not wrong twice as often in any group of {name} as in the others: it is "
-            f"about {table} and at most {percent(high)} in a group."
-        )
-    differ = "differs" if n == 1 else "differ"
-    return (
-        f"{n:,} of {len(groups):,} groups of {name} {differ} from the others in how often labels "
-        "are wrong, by more than chance."
+        key = "groups_unknown"
+    elif n:
+        key = "groups_differ"
+    elif high >= max(TWICE * whole, whole + LEAST_APART):
+        key = "groups_unsure"
+    rates = {"low": float(groups.low[worst]), "high": high, "whole": whole}
+    return result._say(
+        key,
+        column=quote(result.group_column),
+        worst=quote(str(groups.group[worst]), 30),
+        n=n,
+        all=len(groups),
+        differ="differs" if n == 1 else "differ",
+        **{name: percent(rate) for name, rate in rates.items()},
     )
 
 
@@ -141,49 +129,39 @@ def group_line(result):
     if result.trust == "none" or not groups.differs.any():
         return line
     worst = max(groups.differs.nonzero()[0], key=lambda g: groups.noise_rate[g])
-    name, rate = said(str(groups.group[worst]), 30), float(groups.noise_rate[worst])
-    return f"{line} Most wrong among these: {name}, about {percent(rate)} wrong."
+    name, rate = said(str(groups.group[worst]), 30), percent(float(groups.noise_rate[worst]))
+    return line + result._say("groups_most", name=name, rate=rate)
 
 
 def groups_section(result):
     """Show how often labels are wrong in each group, and which groups differ."""
-    title = "Groups"
+    words, verdict = result._words, group_verdict(result)
     if result.trust == "none":
-        return Section("groups", title, (Paragraph(group_verdict(result)),))
-    blocks: list[Any] = [Paragraph(f"**{group_verdict(result)}**")]
-    words = tuple(group_words(result))
-    blocks += [Bullets(words)] if words else []
+        return words.section("groups", verdict=verdict)
+    differing = tuple(group_words(result))
+    blocks: list[Any] = [Bullets(differing)] if differing else []
     groups = result.groups  # those that differ most, the worst first
     chosen = np.lexsort((-groups.n_rows, groups.p_value))[:SHOWN_GROUPS]
     chosen = chosen[np.argsort(-groups.noise_rate[chosen], kind="stable")]
     svg = group_rates(groups, chosen, result.noise_rate)
-    caption = (
-        "Dots: estimated share of wrong labels. Lines: where it lies with a probability of 90 %, "
-        "if the share of the whole table is right. "
-        f"Dashed: the whole table, {percent(result.noise_rate)}. Filled dots differ from the other "
-        "groups by more than chance."
-    )
-    if len(chosen) < len(result.groups):
-        caption += f" The {len(chosen)} groups that differ most."
-    blocks.append(FigureBlock(svg, caption, "Estimated share of wrong labels in each group"))
-    rows = tuple(
+    most = f" The {len(chosen)} groups that differ most." if len(chosen) < len(groups) else ""
+    caption = words.figure("groups", share=percent(result.noise_rate), more=most)
+    rows = [
         (
             in_cell(str(groups.group[g])),
-            int(groups.n_rows[g]),
-            int(groups.n_suspects[g]),
-            *(100 * float(share[g]) for share in (groups.noise_rate, groups.low, groups.high)),
+            groups.n_rows[g],
+            groups.n_suspects[g],
+            *(100 * share[g] for share in (groups.noise_rate, groups.low, groups.high)),
             "yes" if groups.differs[g] else "no",
-            float(groups.p_value[g]),
+            groups.p_value[g],
         )
         for g in np.argsort(-groups.noise_rate, kind="stable")
-    )
-    heads = "Group", "Rows", "Suspect", "Wrong, %", "from", "to", "Differs", "p-value"
-    name = f"Groups of {in_cell(result.group_column)}"
-    table = Table("groups", name, heads, rows, digits=(0, 0, 0, 1, 1, 1, 0, ".2g"))
+    ]
+    table = words.table("groups", rows, name=in_cell(result.group_column))
     column = quoted(result.group_column)
     how = result._say("how_groups", tables=round(1 / LEVEL), column=column)
-    blocks += [TableBlock(table), Paragraph(how)]
-    return Section("groups", title, tuple(blocks))
+    blocks += [FigureBlock(svg, *caption), TableBlock(table), Paragraph(how)]
+    return words.section("groups", *blocks, verdict=f"**{verdict}**")
 
 
 def groups_summary(result):
@@ -323,92 +301,66 @@ def _regions(column):
     ]
 
 
-def in_words(one):
+def in_words(result, one):
     """Say what has changed in one region."""
-    more = "more" if one.change > 0 else "fewer"
     low, high = sorted((abs(one.low), abs(one.high)))
-    low = low if one.low * one.high > 0 else 0.0
+    shares = {"change": abs(one.change), "low": low if one.low * one.high > 0 else 0.0}
+    shown = {
+        name: f"{100 * share:.0f}" if share >= 0.01 or not share else "fewer than 1"
+        for name, share in {**shares, "high": high}.items()
+    }
     where = "Of 100 rows" if one.where == "all rows" else f"{one.where}: of 100 such rows"
-    return (
-        f"{where}, about {_whole(abs(one.change))} {more} than before carry the label "
-        f"{said(one.label, 30)} ({_whole(low)} to {_whole(high)})"
-    )
+    shown |= {"more": "more" if one.change > 0 else "fewer", "label": said(one.label, 30)}
+    return result._say("region_changed", where=where, **shown)
 
 
-def _whole(share):
-    return f"{100 * share:.0f}" if share >= 0.01 or not share else "fewer than 1"
-
-
-def against_verdict(against, quote=said):
+def against_verdict(result, quote=said):
     """Say in one or two sentences whether the labelling has changed."""
-    drift, name = against.drift, quote(against.name)
-    if drift.changed is None:
-        return (
-            f"Whether labels are given as in {name} cannot be told: nearly every row shows by its "
-            "values which table it is from."
-        )
-    if drift.changed:
-        return (
-            f"Labels are given differently than in {name}: rows of the same values carry other "
-            "labels, by more than chance."
-        )
-    return (
-        f"No change of the labels against {name} is seen, among rows of the same values; a change "
-        f"in {percent(drift.detectable)} of the rows would be found every other time."
-    )
+    drift = result.against.drift
+    key = {None: "change_unknown", True: "changed", False: "unchanged"}[drift.changed]
+    share = percent(drift.detectable)
+    return result._say(key, name=quote(result.against.name), share=share)
 
 
 def against_section(result):
     """Show whether labels are given differently than in the earlier table."""
     against, drift = result.against, result.against.drift
-    blocks: list[Any] = [Paragraph(f"**{against_verdict(against, quoted)}**")]
-    for text, names in (
-        ("Labels that occur in the new table only", against.only_new),
-        ("Labels that occur in the earlier table only", against.only_old),
-        (
-            "Left out of the comparison, since they show by themselves which table a row is from",
-            against.telling,
-        ),
-        ("Columns that only one of the tables has", against.one_sided),
-    ):
-        if names:
+    blocks: list[Any] = []
+    for key in ("only_new", "only_old", "telling", "one_sided"):
+        if names := getattr(against, key):
             shown = ", ".join(quoted(name, 30) for name in names[:5])
-            blocks.append(Callout("caution", f"{text}: {shown}."))
+            blocks.append(Callout("caution", result._say(key, names=shown)))
     if drift.changed:
         changes = drift.regions[:NAMED_CHANGES]
-        blocks.append(Bullets(tuple(literal(in_words(one)) for one in changes)))
+        blocks.append(Bullets(tuple(literal(in_words(result, one)) for one in changes)))
     if drift.changed is not None:
         columns = drift.change, drift.low, drift.high, drift.class_p_value
         each = zip(drift.classes, *columns, strict=True)
         every = [("all rows", str(name), *values) for name, *values in each]
         every += [one[:6] for one in drift.regions if one.where != "all rows"]
-        rows = tuple(
-            (in_cell(where, 60), in_cell(name, 30), *(100 * float(v) for v in values), float(p))
+        rows = [
+            (in_cell(where, 60), in_cell(name, 30), *(100 * value for value in values), p)
             for where, name, *values, p in every[:SHOWN_CHANGES]
-        )
-        heads = "Rows", "Label", "Change, of 100", "from", "to", "p-value"
-        title = "By how much each label is more frequent than before, among rows of the same values"
-        table = Table("against", title, heads, rows, digits=(0, 0, 1, 1, 1, ".2g"))
-        blocks.append(TableBlock(table))
-    how = result._say(
-        "how_against",
+        ]
+        blocks.append(TableBlock(result._words.table("against", rows)))
+    return result._words.section(
+        "against",
+        *blocks,
+        verdict=against_verdict(result, quoted),
         old=f"{drift.n_old:,}",
         new=f"{drift.n_new:,}",
         tables=round(1 / of_drift.LEVEL),
         overlap=percent(drift.overlap),
     )
-    return Section("against", "Compared with the earlier table", (*blocks, Paragraph(how)))
 
 
 def against_summary(against):
     """Return the comparison as plain values for JSON."""
     drift = against.drift
+    names = "changed", "p_value", "detectable", "overlap"
     return {
         "table": against.name,
-        "changed": drift.changed,
-        "p_value": drift.p_value,
-        "detectable": drift.detectable,
-        "overlap": drift.overlap,
+        **{name: getattr(drift, name) for name in names},
         "rows_before": drift.n_old,
         "rows_now": drift.n_new,
         "labels": {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,12 +13,12 @@ from robell._tools.text import number_text, percent, quoted, said, spreadsheet_p
 from robell.labels.audit.cards import CardParts
 from robell.labels.audit.figures import drawn_words, predicted_beside_given
 from robell.labels.audit.reasons import ALIKE, LEAST_ALIKE, reasons_of_numbers, trusted
-from robell.labels.audit.result import WORDS, JudgedAudit, OfKind
+from robell.labels.audit.result import JudgedAudit
 from robell.labels.issues import COVERAGE
 from robell.labels.judge import judge_numbers
 from robell.labels.reviewed import Reviewed, judge_reviewed_numbers
 from robell.labels.trust import measure_number_trust
-from robell.report.page import Callout, FigureBlock, Paragraph, Section
+from robell.report.page import Callout, FigureBlock, Paragraph, Words
 from robell.tables.columns import numbers_of
 from robell.tables.leaks import find_number_giveaway, find_number_leak
 from robell.tables.target import find_column, read_number_target, written
@@ -61,7 +62,7 @@ class NumberAuditResult(JudgedAudit):
     """
 
     _kind: ClassVar[str] = "numbers"
-    _words: ClassVar[Any] = WORDS["numbers"]
+    _words: ClassVar[Words] = Words("robell.labels.audit", _kind)
     lower: np.ndarray
     upper: np.ndarray
     explained: float
@@ -158,7 +159,7 @@ class NumberAuditResult(JudgedAudit):
     def _own(self):
         """Return that the target was taken as numbers."""
         kind = self._kind_words(quoted, '`--kind classes` (in Python `kind="classes"`)')
-        return OfKind(compared=(Callout("note", f"{kind}."),) if kind else ())
+        return defaultdict(list, compared=[Callout("note", f"{kind}.")] if kind else [])
 
     def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""
@@ -200,13 +201,12 @@ def picture_section(result):
     if result.trust == "none":
         return None
     svg, drawn = predicted_beside_given(result)
-    caption = result._words["picture"]
-    caption += result._words["picture_suspects"] if result.suspect.any() else ""
+    more = result._say("picture_suspects") if result.suspect.any() else ""
     by_factors = np.isfinite(result.evidence.judgement.measure.small)
-    caption += result._words["picture_factors"] if by_factors else ""
-    caption += drawn_words(drawn, len(result.row))
-    alt = "Predicted numbers against given ones, suspect rows marked with crosses"
-    return Section("picture", "Predicted and given", (FigureBlock(svg, caption, alt),))
+    more += result._say("picture_factors") if by_factors else ""
+    more += drawn_words(drawn, len(result.row))
+    figure = FigureBlock(svg, *result._words.figure("picture", more=more))
+    return result._words.section("picture", figure)
 
 
 def noise_section(result):
@@ -215,5 +215,5 @@ def noise_section(result):
         return None
     off = np.abs(result.given - result.suggested)[~result.suspect]
     half, most = (shown_number(value) for value in np.percentile(off, [50, 90]))
-    texts = result._share_wrong(), result._say("usual_error", half=half, most=most)
-    return Section("noise", "How many numbers are wrong", tuple(map(Paragraph, texts)))
+    share = Paragraph(result._share_wrong())
+    return result._words.section("noise", share, half=half, most=most)

@@ -13,12 +13,11 @@ import os
 import platform
 import re
 import shlex
-import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
@@ -26,7 +25,7 @@ import sklearn
 
 from robell import __version__
 from robell._core.labels.noise import LEVEL
-from robell._tools.files import FileError, check_output, read_resource, write_together
+from robell._tools.files import FileError, check_output, write_together
 from robell._tools.optional import require
 from robell._tools.text import (
     NAME,
@@ -54,12 +53,11 @@ from robell.report.page import (
     Facts,
     Paragraph,
     Review,
-    Section,
     TableBlock,
+    Words,
     render,
 )
-from robell.report.tables import Table
-from robell.tables.columns import MISSING_WORDS, ColumnNote, Used, advice_on
+from robell.tables.columns import MISSING_WORDS, ColumnNote, Used, advice_on, left_out_of
 from robell.tables.excel import EXCEL, is_excel, sheet_table, write_sheet
 from robell.tables.leaks import Giveaway, Leak
 from robell.tables.raw import RawTable
@@ -68,7 +66,6 @@ CROWD = b"row,consensus,", b"row,line,consensus,", b"row,key,consensus,", b"row,
 LISTED = 25  # rows of a list of the page
 SHOWN_LINES = 8
 FAR = 3.0  # standard deviations; larger distances count as this one
-WORDS = tomllib.loads(read_resource("robell.labels.audit", "words.toml"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +114,7 @@ class Audit:
     """
 
     _kind: ClassVar[str]
-    _words: ClassVar[dict[str, Any]]
+    _words: ClassVar[Words]
     _most: ClassVar[int] = LISTED  # rows that the page shows where nobody says how many
     _headline: ClassVar[Callable[..., Any]]
     _table: ClassVar[Callable[..., Any]]
@@ -219,9 +216,9 @@ class Audit:
         """The line of each row in a text file, otherwise its number."""
         return self.row if self.line is None else self.line
 
-    def _say(self, key: str, **values: Any) -> str:
-        """Return one of them with values in it."""
-        return str(self._words[key].format(**values))
+    def _say(self, key: str, **values: Any) -> Any:
+        """Return one of the fixed sentences with values in it."""
+        return self._words.text(key, **values)
 
     def _page(self, top: int, csv_path: Path, command: str) -> str:
         """Return the whole HTML page, with the ``top`` most suspect rows, linked to the table."""
@@ -229,23 +226,20 @@ class Audit:
         evidence: Any = getattr(self, "evidence", self)
         n_used = len(evidence.used)
         headline = Paragraph(f"**{literal(self._headline())}**")
-        found = Section("found", "What was found", (headline, *self._found(top, csv_path)))
-        sections = [found, *filter(None, self._sections(top, csv_path))]
+        sections = [words.section("found", headline, *self._found(top, csv_path))]
+        sections += filter(None, self._sections(top, csv_path))
         if self.columns:
-            cells = [(in_cell(n.name), n.kind, n.missing, n.done) for n in self.columns]
-            heads = ("Column", "Used as", "Missing", "What was done")
-            text = self._say(
-                "columns_used",
-                used=n_used,
-                all=counted(len(self.columns), "column"),
-                were="was" if n_used == 1 else "were",
-                missing=f"{', '.join(MISSING_WORDS[:-1])} and {MISSING_WORDS[-1]}",
-                where=" in columns that are not text" if self.line is None else "",
-            )
-            table = TableBlock(Table("columns", words["columns"], heads, tuple(cells)))
-            sections.append(Section("columns", "Columns", (Paragraph(literal(text)), table)))
-        used = counted(n_used, "column")
-        limits = Bullets(tuple(item.format(used=used) for item in words["limits"]))
+            rows = [(in_cell(n.name), n.kind, n.missing, n.done) for n in self.columns]
+            about = {
+                "used": n_used,
+                "all": counted(len(self.columns), "column"),
+                "were": "was" if n_used == 1 else "were",
+                "missing": f"{', '.join(MISSING_WORDS[:-1])} and {MISSING_WORDS[-1]}",
+                "where": " in columns that are not text" if self.line is None else "",
+            }
+            table = TableBlock(words.table("columns", rows))
+            sections.append(words.section("columns", table, **about))
+        limits = Bullets(tuple(words.text("limits", used=counted(n_used, "column"))))
         made_by = (
             f"robell {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, "
             f"scikit-learn {sklearn.__version__}, Python {platform.python_version()}; random state "
@@ -253,10 +247,10 @@ class Audit:
         )
         made = [Code(visible(command))] if command else []
         sections += [
-            Section("limits", "What this cannot tell", (limits,)),
-            Section("how", "How it was made", (*made, *self._how(), Paragraph(made_by))),
+            words.section("limits", limits),
+            words.section("how", *made, *self._how(), Paragraph(made_by)),
         ]
-        in_full: list[Any] = [
+        in_full = [
             Details(
                 f"{quoted(name, 40)}: {counted(len(name), 'character')}", (Code(visible(name)),)
             )
@@ -264,10 +258,8 @@ class Audit:
             if len(visible(name)) > NAME
         ]
         if in_full:
-            text = "Names and labels that are shortened above, in full. Cells are in full in your "
-            in_full.insert(0, Paragraph(f"{text}file."))
-            sections.append(Section("names", "Long names", tuple(in_full)))
-        title = f"{words['title']} {shortened(self.name)}"
+            sections.append(words.section("names", *in_full))
+        title = words.text("title", name=shortened(self.name))
         return render(title, self._subtitle(), sections, footer=f"robell {__version__}")
 
 
@@ -275,15 +267,17 @@ class Audit:
 class JudgedAudit(Audit):
     """What audits of classes and of numbers do alike: every row has a quality, and may be suspect.
 
-    ``run.py`` asks a kind for its ``_read``, ``_judged`` and ``_reasons_of``.
+    ``run.py`` asks a kind for its ``_read``, ``_judged`` and ``_reasons_of``; for what it says, a
+    kind has ``_how_good`` the trust is, ``_kind_words`` on how the target was taken, blocks of its
+    `_own` on the first screen by where they stand there, and ``_card_parts``.
     """
 
     _most: ClassVar[int] = MOST_CARDS
     _how_good: ClassVar[Callable[..., Any]]
     _kind_words: ClassVar[Callable[..., Any]]
     _own: ClassVar[Callable[..., Any]]
-    _summary_parts: ClassVar[Callable[..., Any]]
     _card_parts: ClassVar[Callable[..., Any]]
+    _summary_parts: ClassVar[Callable[..., Any]]
     target: str
     given: np.ndarray
     suggested: np.ndarray
@@ -317,6 +311,10 @@ class JudgedAudit(Audit):
     def _suspects(self) -> np.ndarray:
         """Places of the suspect rows, the least probable ones first."""
         return self.order[self.suspect[self.order]]
+
+    def _say(self, key: str, **values: Any) -> Any:
+        """Return one of the fixed sentences; each may name the target."""
+        return super()._say(key, **({"target": quoted(self.target)} | values))
 
     @property
     def n_corrected(self) -> int:
@@ -454,59 +452,45 @@ class JudgedAudit(Audit):
     def _headline(self):
         """Say in one sentence of plain text how many rows are suspect."""
         n, n_suspects = len(self.row), int(self.suspect.sum())
-        target, things = said(self.target), f"{self._words['thing']}s"
+        key = "headline_one" if n_suspects == 1 else "headline_several"
         if self.trust == "none":
-            return f"The columns say too little about {target}: no row can be called suspect."
-        if not n_suspects and self.trust == "good":
-            return f"None of the {n:,} {things} checked looks wrong."
-        if not n_suspects:
-            but = "the columns are not clear enough to be sure"
-            if self.leak_suspects:
-                but = f"column {said(self.leak_suspects[0])} may have been made from them"
-            return f"Of {n:,} {things}, none stands out as wrong, but {but}."
-        perhaps, one, several = (text.replace("{target}", target) for text in self._words["wrong"])
-        share = percent(n_suspects / n)
-        if self.trust != "good":
-            return f"Of {n:,} rows, {n_suspects:,} ({share}) {perhaps}."
-        found = f"one {one}" if n_suspects == 1 else f"{n_suspects:,} ({share}) {several}"
-        return f"Of {n:,} rows, {found}."
+            key = "headline_none"
+        elif not n_suspects:
+            key = "headline_unsure_of_leak" if self.leak_suspects else "headline_unsure"
+            key = "headline_right" if self.trust == "good" else key
+        elif self.trust != "good":
+            key = "headline_perhaps"
+        leak = said(self.leak_suspects[0]) if self.leak_suspects else ""
+        words = {"n": n, "found": n_suspects, "share": percent(n_suspects / n), "leak": leak}
+        return self._say(key, target=said(self.target), **words)
 
     def _signal(self, quote=said):
         """Say whether the columns say anything about the target, by a test."""
         p = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.2g}"
-        if self.p_value < LEVEL:
-            return f"The columns say something about {quote(self.target)} ({p})."
-        return f"There is no sign that the columns say anything about {quote(self.target)} ({p})."
+        key = "signal" if self.p_value < LEVEL else "no_signal"
+        return self._say(key, target=quote(self.target), p=p)
 
     def _share_wrong(self):
         """Say how many labels are wrong by estimate, whether their rows are suspect or not."""
-        n, words = len(self.row), self._words
         wrong, interval = self._still_wrong()
         if not wrong:
-            sure = "" if self.trust == "good" else words["not_certain"]
-            return self._say("none_wrong", target=quoted(self.target)) + sure
-        share = f"{wrong:,} of {n:,} {words['thing']}s ({percent(self.noise_rate)}), or {interval},"
-        return (
-            f"{words['share_wrong'][self.trust].format(share=share)} The number of suspect rows "
-            f"may differ: some wrong {words['thing']}s cannot be located, and some suspects are "
-            "right."
-        )
+            sure = "" if self.trust == "good" else self._say("not_certain")
+            return self._say("none_wrong") + sure
+        share = {"wrong": wrong, "n": len(self.row), "share": percent(self.noise_rate)}
+        about = self._say("about_wrong", interval=interval, **share)
+        return self._say("share_wrong", about=about)[self.trust] + self._say("located")
 
     def _after_review(self):
         """Say what reviews have corrected, and how much is still wrong."""
-        n_reviewed, thing = int(self.reviewed.sum()), self._words["thing"]
-        corrected, n_others = self.n_corrected, len(self.row) - n_reviewed
-        text = (
-            f"Reviews have corrected {counted(corrected, thing)} and confirmed "
-            f"{n_reviewed - corrected:,}"
-        )
+        thing, corrected = self._say("thing"), self.n_corrected
+        n_reviewed, n_others = int(self.reviewed.sum()), int((~self.reviewed).sum())
+        changed = {"changed": counted(corrected, thing), "kept": n_reviewed - corrected}
+        text = self._say("reviews", **changed)
         if self.trust == "none" or not n_others:
             return text
         wrong, interval = self._still_wrong()
-        return (
-            f"{text}; of the other {counted(n_others, thing)}, about {wrong:,} ({interval}) are "
-            "still wrong by estimate, suspect or not"
-        )
+        others = counted(n_others, thing)
+        return text + self._say("reviews_left", others=others, wrong=wrong, interval=interval)
 
     def _terminal_lines(self):
         """Return what was found in a few lines."""
@@ -534,14 +518,8 @@ class JudgedAudit(Audit):
         """Yield which columns the labels were not judged by, and why."""
         for name in self.leaks:
             yield f"column {said(name)} repeats the target, and was left out"
-        why = [
-            f"{said(note.name)} {note.done.removeprefix('left out: ')}"
-            for note in self.columns
-            if note.name not in self.leaks and note.done.startswith("left out: ")
-        ]
-        if why:
-            more = f"; and {len(why) - 3:,} more, see the report" if len(why) > 3 else ""
-            yield f"columns left out: {'; '.join(why[:3])}{more}"
+        others = [note for note in self.columns if note.name not in self.leaks]
+        yield from left_out_of([note for note in others if note.done.startswith("left out: ")])
         yield from advice_on(self.columns)
 
     # -- the page
@@ -549,7 +527,7 @@ class JudgedAudit(Audit):
     @property
     def _question(self):
         """The question that a page answers."""
-        return f"Are the {self._words['thing']}s in column {quoted(self.target)} right?"
+        return self._say("question")
 
     def _subtitle(self):
         """Ask the question, and say what was looked at."""
@@ -565,18 +543,16 @@ class JudgedAudit(Audit):
 
     def _found(self, top, csv_path):
         """Yield the first screen: numbers, how far to trust them, what to do, what to know."""
-        evidence, words, own = self.evidence, self._words, self._own()
+        evidence, own = self.evidence, self._own()
         n, n_suspects, n_reviewed = len(self.row), int(self.suspect.sum()), self.reviewed.sum()
         chance = "drawn at random, " if evidence.is_sample else ""
         in_file = f"{chance}of {self.n_rows:,} in the file"
+        to_check = f"{n_suspects:,}", f"{percent(n_suspects / n)} of the rows"
+        to_check = ("cannot tell", "") if self.trust == "none" else to_check
         facts = [
-            ("rows checked", f"{n:,}", "all rows of the file" if self.n_rows == n else in_file)
+            ("rows checked", f"{n:,}", "all rows of the file" if self.n_rows == n else in_file),
+            ("rows to check by hand", *to_check),
         ]
-        if self.trust == "none":
-            facts.append(("rows to check by hand", "cannot tell", ""))
-        else:
-            share = f"{percent(n_suspects / n)} of the rows"
-            facts.append(("rows to check by hand", f"{n_suspects:,}", share))
         if n_suspects == 1:
             chance = percent(self.expected_wrong)
             facts.append(("chance that it is really wrong", chance, "by estimate"))
@@ -586,103 +562,72 @@ class JudgedAudit(Audit):
         facts.append(("how far to trust this", self.trust.capitalize(), self._how_good()))
         yield Facts(tuple(facts))
 
-        yield from own.first
+        yield from own["first"]
         for one in evidence.giveaways:
             yield Callout("caution", literal(one.caution(self.target)))
         if n_reviewed:
             yield Callout("finding", f"{self._after_review()}.")
         if self.leak_suspects and self.trust == "fair":
-            yield Callout("note", words["leak"])
+            yield Callout("note", self._say("leak"))
         else:
-            which = "meaning" if n_suspects else "meaning_without_suspects"
-            text = own.meaning or words[which][self.trust]
-            yield Callout("note" if self.trust in ("good", "fair") else "caution", text)
-        yield from own.compared
+            kind = "note" if self.trust in ("good", "fair") else "caution"
+            yield Callout(kind, self._meaning())
+        yield from own["compared"]
 
         yield Paragraph("**What to do next**")
-        yield Bullets(tuple(self._next_steps(top, csv_path, own.remedy)))
+        yield Bullets(tuple(self._next_steps(top, csv_path)))
 
         if evidence.is_sample:
-            yield Callout(
-                "caution",
-                f"The file has {self.n_rows:,} rows; a random sample of {evidence.n_read:,} was "
-                "looked at. The other rows were not.",
-            )
+            yield Callout("caution", self._say("sampled", rows=self.n_rows, read=evidence.n_read))
         for leak in evidence.leaks:
-            text = (
-                f"Column {quoted(leak.name)} repeats {quoted(self.target)} in "
-                f"{100 * leak.agreement:.4g} % of the rows and was left out: with it, every label "
-                "would look right."
-            )
+            text = self._say("repeats", column=quoted(leak.name), share=100 * leak.agreement)
             if len(leak.exceptions):
                 where = self._where + "s" * (len(leak.exceptions) > 1)
-                exceptions = places(self, leak.exceptions)
-                text = f"{text} The two differ in {where} {exceptions}: look there first."
+                text += self._say("repeats_not", where=where, rows=places(self, leak.exceptions))
             yield Callout("caution", text)
         if self._has_too_many_columns:
             n_rows, n_columns = evidence.matrix.shape
             columns, rows = counted(n_columns, "column"), counted(n_rows, "row")
-            target = quoted(self.target)
-            text = self._say("too_many_columns", columns=columns, rows=rows, target=target)
-            yield Callout("caution", text)
-        for text in own.cautions:
-            yield Callout("caution", text)
-
-        for text in own.taken:
-            yield Callout("note", text)
+            yield Callout("caution", self._say("too_many_columns", columns=columns, rows=rows))
+        yield from own["labels"]
         if n_reviewed:
-            were = "was" if n_reviewed == 1 else "were"
-            yield Callout(
-                "note",
-                f"{counted(int(n_reviewed), 'row')} {were} reviewed before: the "
-                f"{words['thing']} that somebody decided upon is taken as right.",
-            )
+            rows = counted(int(n_reviewed), "row was", "rows were")
+            yield Callout("note", self._say("reviewed", rows=rows))
         if self.n_unlabelled:
             common = evidence.target.unlabelled.most_common(3)
             kinds = ", ".join(quoted(cell, 20) if cell else "empty" for cell, _ in common)
             were = "was" if self.n_unlabelled == 1 else "were"
             rows = counted(self.n_unlabelled, "row")
-            yield Callout("note", f"{rows} without {words['usable']} ({kinds}) {were} left out.")
-        for text in own.set_aside:
-            yield Callout("note", text)
+            yield Callout("note", self._say("unlabelled", rows=rows, kinds=kinds, were=were))
+        yield from own["set_aside"]
 
-    def _next_steps(self, top, csv_path, remedy):
+    def _meaning(self):
+        """Say what the word for the trust means for the suspects, or for there being none."""
+        which = "meaning" if self.suspect.any() else "meaning_without_suspects"
+        return self._say(which)[self.trust]
+
+    def _next_steps(self, top, csv_path):
         """Yield what to do about it."""
-        words, name = self._words, csv_path.name
+        name = csv_path.name
         table = quoted(name)
         if re.fullmatch(r"[A-Za-z0-9][\w.-]*", name, re.ASCII):  # plain enough for an address
             table = f"[{literal(name)}]({name})"
         if self.leak_suspects:
-            names = shlex.join(["--ignore", *self.leak_suspects])
-            yield literal(
-                f"Was {said(self.leak_suspects[0])} known before {said(self.target)}? If not, "
-                f"repeat the audit with {names}: what stands here says little."
-            )
+            options = literal(shlex.join(["--ignore", *self.leak_suspects]))
+            yield self._say("ask_of_leak", leak=quoted(self.leak_suspects[0]), options=options)
         if self.trust == "none":
-            target = quoted(self.target)
-            yield f"Is {target} the right column, and is what it depends on in the file?"
-            yield f"{remedy or words['remedy']}, and repeat the audit."
-            yield f"{table} lists the rows without any judgement."
+            key = "remedy_too_many_columns" if self._has_too_many_columns else "remedy"
+            yield from self._say("cannot_tell", remedy=self._say(key), table=table)
         elif self.suspect.any():
             if top:
                 shown = f"the first {top:,} rows" if top < self.suspect.sum() else "the rows"
-                yield (
-                    f"[Decide on {shown}](#suspects) below: each stands beside {words['similar']}; "
-                    f"the {words['thing']}s least likely to be right come first. Keep, change or "
-                    "drop each, and save what you decided."
-                )
-            yield (
-                f"Or open {table} in a spreadsheet, where the {words['thing']}s least likely to be "
-                f"right come first and `{self._where}` says where each row stands in your file. "
-                f"{words['decide']}"
-            )
-            yield words["then"]
+                yield self._say("decide_here", shown=shown)
+            yield from self._say("decide_in_table", table=table, where=self._where)
         else:
             some_left = self.reviewed.any() and self._still_wrong()[0] > 0
             is_done = self.trust == "good" and not some_left
-            steps = words["none_suspect_good" if is_done else "none_suspect"]
-            for step in steps[:1] if self.leak_suspects else steps:
-                yield step.replace("{table}", table)
+            steps = self._say("none_suspect_good" if is_done else "none_suspect", table=table)
+            yield from steps[:1] if self.leak_suspects else steps
 
     def _suspects_section(self, top, csv_path):
         """Show the suspects one after the other, each to decide upon beside similar rows."""
@@ -693,7 +638,7 @@ class JudgedAudit(Audit):
         review = review_of(self, parts, shown, csv_path)
         words, first = self._words, shown[:LISTED]
         n_shown, n_suspects = review["cards"], int(self.suspect.sum())
-        some = f"The {n_shown:,} least likely {words['thing']}s"
+        some = f"The {n_shown:,} least likely {words.text('thing')}s"
         some = f"All {n_shown:,} suspects" if n_shown == n_suspects > 1 else some
         some = "The one suspect" if n_suspects == 1 else some
         rows = []  # of a plain table of the first ones, for paper and browsers without scripts
@@ -703,29 +648,14 @@ class JudgedAudit(Audit):
             reasons = "; ".join(one.text for one in self.reasons.get(int(self.row[at]), ()))
             why = in_cell(reasons, 300) or "no single column"
             rows.append((int(self._number[at]), *texts, 100 * float(self.quality[at]), why))
-        heads = [self._where.capitalize(), "Given", "Suggested"]
-        heads += ["Likely range"] if len(parts.likely) else []
-        heads += ["Chance of being right, %", "Why"]
-        table = Table("suspects", "The least likely first", tuple(heads), tuple(rows), digits=1)
+        table = words.table("suspects", rows, where=self._where.capitalize())
         listed = f"The first {len(first)} as a table" if len(first) < n_shown else "As a table"
-        blocks = (
-            Paragraph(f"{some}, the least likely first. {words['suspects']}"),
+        return words.section(
+            "suspects",
             Review(packed(review), visible(csv_path.name)),
             Details(listed, (TableBlock(table),)),
+            some=some,
         )
-        return Section("suspects", "Rows to check", blocks)
-
-
-class OfKind(NamedTuple):
-    """What a kind of audit alone says on the first screen, by where it stands there."""
-
-    first: Sequence[Any] = ()
-    meaning: str = ""  # of the word for the trust, in place of the fixed sentence
-    remedy: str = ""  # where the columns say too little, in place of the fixed sentence
-    compared: Sequence[Callout] = ()
-    cautions: Sequence[str] = ()
-    taken: Sequence[str] = ()  # how labels were taken
-    set_aside: Sequence[str] = ()
 
 
 def first_of(names, most=5, more="more"):

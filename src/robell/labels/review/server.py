@@ -244,8 +244,8 @@ class ReviewDesk:
         words = self.result._words
         again = "; after each decision the others are judged again" if self.again else ""
         text = (
-            f"{counted(len(self.shown), 'row')}, the {words['thing']}s to ask about first at the "
-            f"top{again}. {words['suspects']}"
+            f"{counted(len(self.shown), 'row')}, the {words.text('thing')}s to ask about first at "
+            f"the top{again}. {words.text('how_to_judge')}"
         )
         review = Review(packed(self.state()), visible(self.path.name), is_served=True)
         section = Section("suspects", "Rows to check", (Paragraph(text), review))
