@@ -71,7 +71,8 @@ def n_cores() -> int:
 
 def threads_for(n_jobs: int | None) -> int:
     """Return how many threads ``n_jobs`` asks for, as joblib reads it, and at most the cores."""
-    return min(effective_n_jobs(n_jobs), cpu_count())
+    wanted = effective_n_jobs(n_jobs)
+    return wanted if wanted == 1 else min(wanted, cpu_count())  # counting cores takes a while
 
 
 @contextmanager

@@ -105,7 +105,7 @@ def test_the_forest_is_that_of_a_literal_twin(n_targets, monkeypatch):
 @given(st.integers(0, 1000), st.integers(1, 4), st.integers(0, 6), st.integers(1, 3))
 def test_sums_of_nodes_are_those_of_a_loop_over_rows(seed, n_trees, level, kinds):
     rng = np.random.default_rng(seed)
-    n_nodes, n_splits, size = 1 << level, int(rng.integers(1, 13)), int(rng.integers(1, 20))
+    n_nodes, n_splits, size = 1 << level, 4 * int(rng.integers(1, 4)), int(rng.integers(1, 20))
     seen = rng.normal(size=(n_trees, kinds, size))
     node = rng.integers(0, n_nodes, (n_trees, size)).astype(np.uint8)
     right = rng.random((n_trees, n_splits, size)) < 0.5
@@ -208,6 +208,24 @@ def test_cuts_lie_between_two_values_of_their_column(seed, n_rows):
     for column, threshold in zip(columns, thresholds):
         assert X[:, column].min() < threshold < X[:, column].max()
         assert not (X[:, column] == threshold).any()
+
+
+@pytest.mark.parametrize("outlier", [0.0, 1e3, 1e12])
+def test_values_nearer_than_their_columns_own_limit_are_not_cut_apart(outlier):
+    """The limit is a share of a median distance: an outlier does not widen it."""
+    rng = np.random.default_rng(0)
+    values = np.repeat(rng.normal(size=40), 2)
+    values[1::2] += rng.choice([0.0, 1e-13, 1e-9, 1e-8, 1e-3], 40)
+    values[0] += outlier
+    X = np.column_stack([values, rng.normal(size=80), np.arange(80) % 3])
+    found = find_cuts(rng.permutation(X))
+    for j, column in enumerate(np.sort(X, axis=0).T):
+        off = np.abs(column - np.median(column))
+        start, limit = 0, trees.SAME_SHARE * np.median(off[off > 0])
+        for row, value in enumerate(column):
+            if row and value - column[row - 1] > limit:
+                start = row
+            assert (found.values[row, j], found.starts[row, j]) == (value, start)
 
 
 @given(seeds, st.integers(1, 40), st.integers(1, 5))

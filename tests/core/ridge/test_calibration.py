@@ -12,6 +12,7 @@ from robell._core.ridge.calibrate import (
     calibrated_probability,
     fit_calibration,
     half_widths,
+    newton_step,
 )
 
 
@@ -44,6 +45,27 @@ def test_fit_is_the_minimum_that_a_general_optimiser_finds(rng, n_classes):
     best = minimize(loss, np.zeros(n_classes), method="BFGS", options={"gtol": 1e-7})
     np.testing.assert_allclose(np.log(slope), best.x[0], atol=1e-5)
     np.testing.assert_allclose(offsets - offsets[0], np.r_[0, best.x[1:]], atol=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_newton_step_is_that_of_a_loop_over_rows(rng, n_classes, sign):
+    n, ridge, theta = 40, 1e-6, rng.normal(size=n_classes)
+    S = sign * rng.exponential(size=(n_classes - 1, n))
+    P = np.exp(S + theta[1:, None])
+    P /= 1.0 + P.sum(axis=0)
+    targets, weight = rng.dirichlet(np.ones(n_classes), n).T[1:], rng.uniform(0.5, 2.0, n)
+    gradient, hessian = np.zeros(n_classes), np.zeros((n_classes, n_classes))
+    for s, p, t, w in zip(S.T, P.T, targets.T, weight):
+        J = np.vstack([s, np.eye(n_classes - 1)])  # of the log-odds, in theta
+        gradient += w * J @ (p - t)
+        hessian += w * J @ (np.diag(p) - np.outer(p, p)) @ J.T
+    hessian += np.diag([max(gradient[0], 0.0) + PRIOR.precision] + [ridge] * (n_classes - 1))
+    gradient[0] += PRIOR.precision * (theta[0] - PRIOR.log_slope)
+    expected = np.linalg.solve(hessian, gradient)
+    step, gain = newton_step(theta, S, P, targets, weight, PRIOR, ridge)
+    np.testing.assert_allclose(step, expected, rtol=1e-10)
+    assert gain == pytest.approx(gradient @ expected / 2.0, rel=1e-10)
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])

@@ -47,7 +47,9 @@ SAME_SHARE = 1e-9  # of a column's typical distance: values nearer to each other
 SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
 MOST_NUMBERS = 450_000  # that growing takes at a time: they stay in cache
 MOST_NUMBERS_OF_TENSORS = 1 << 25
-LEVELS_SUMMED = 5  # whose sums are products of matrices
+LEVELS_SUMMED = 2  # whose sums are products of matrices; of tensors those of all levels are
+# What counts on the right of four splits, of rows on the same sides of them; what counts at all.
+SIDES: Array = np.hstack([np.arange(16)[:, None] >> np.arange(4) & 1, np.ones((16, 1))])
 FEW_ROWS = 1024  # of arrays: all trees are asked at once, which costs copies
 ROWS_AT_ONCE = 1 << 14  # whose leaves are found: their columns stay in cache
 MOST_COMPARED = 50_000  # rows whose errors all choose the shrinkage; beyond, every k-th of them,
@@ -77,6 +79,7 @@ class Planted(NamedTuple):
     bags: Any  # (T, m): the rows of each tree, in order
     drawn: Splits  # (T, D, splits)
     right: Any  # (T, D, splits, m): which rows of the bag lie to the right of the split
+    in_bag: Any  # (T, n): 2^D where the tree is grown on the row, otherwise 0
     rng: np.random.Generator  # of the directions of the targets, which may be many or few
 
 
@@ -91,9 +94,11 @@ class Cuts(NamedTuple):
 def find_cuts(X: Array) -> Cuts:
     """Return where the columns of X can be cut."""
     values = np.sort(X, axis=0)
-    spread = values[-1] - values[0]
-    near = SAME_SHARE * np.array([typical_distance(column) for column in values.T])
-    step = (np.diff(values, axis=0) > near) & (spread > SMALLEST_RANGE)
+    spread, gaps = values[-1] - values[0], np.diff(values, axis=0)
+    near = SAME_SHARE * spread  # no column's own limit, which takes two medians, is larger
+    for j in np.flatnonzero(((gaps > 0) & (gaps <= near)).any(axis=0)):
+        near[j] = SAME_SHARE * typical_distance(values[:, j])
+    step = (gaps > near) & (spread > SMALLEST_RANGE)
     starts = np.zeros(values.shape, np.intp)
     starts[1:] = np.where(step, np.arange(1, len(values))[:, None], 0)
     first = np.where(step.any(axis=0), step.argmax(axis=0) + 1, 0) if len(step) else starts[0]
@@ -181,7 +186,9 @@ def plant_forest(X: Any, seed: int) -> Planted:
     right = [
         _right_of(columns_of(X[bag]), *of_tree) for bag, *of_tree in zip(bags, *drawn, strict=True)
     ]
-    return Planted(bags, drawn, xp.stack(right), rng)
+    in_bag = beside(np.zeros((N_TREES, n), np.uint8), X)
+    in_bag[beside(np.arange(N_TREES), X)[:, None], bags] = 1 << DEPTH
+    return Planted(bags, drawn, xp.stack(right), in_bag, rng)
 
 
 def grow_forest(X: Any, targets: Any, weight: Any, planted: Planted) -> tuple[Forest, Any]:
@@ -202,17 +209,16 @@ def grow_forest(X: Any, targets: Any, weight: Any, planted: Planted) -> tuple[Fo
     ]
     columns, thresholds, sums = map(xp.concatenate, zip(*grown, strict=True))
     splits = Splits(columns, thresholds)
-    grown_on = beside(np.zeros((N_TREES, n), bool), X)
-    grown_on[beside(np.arange(N_TREES), X)[:, None], bags] = True
     values = _leaf_values(sums, beside(np.array(SHRINKAGES), X))  # (T, 2^D, shrinkages, K)
     # The shrinkage with the smallest error, of many rows that of every k-th.
     every = n // ROWS_COMPARED if n > MOST_COMPARED else 1
-    compared, some = _left_out(X[::every], splits, grown_on[:, ::every], values), rows[::every]
+    some, in_bag = rows[::every], planted.in_bag
+    compared = _left_out(X[::every], splits, in_bag[:, ::every], values)
     off = (some[:, 1:] / some[:, :1])[:, None] - compared
     best = int(to_host(some[:, 0] @ xp.square(off).sum(2)).argmin())
     scores = compared[:, best]
     if every > 1:
-        scores = _left_out(X, splits, grown_on, values[:, :, best : best + 1])[:, 0]
+        scores = _left_out(X, splits, in_bag, values[:, :, best : best + 1])[:, 0]
     return Forest(splits, values[:, :, best], mean, SHRINKAGES[best]), scores + mean
 
 
@@ -265,20 +271,20 @@ def _summed(seen: Any, node: Any, n_nodes: int, right: Any) -> tuple[Any, Any]:
 
 
 def _counted(seen: Array, node: Any, n_nodes: int, right: Any) -> tuple[Array, Array]:
-    """Return the same sums of arrays row by row, quickest where nodes are many."""
-    n_trees, n_splits, _ = right.shape
-    first = n_nodes * np.arange(n_trees * n_splits).reshape(n_trees, n_splits, 1)
-    place, every = (first + node[:, None]).ravel(), (first[:, :1, 0] // n_splits + node).ravel()
-    of_all, of_right = [], []
-    for values in seen.swapaxes(0, 1):
-        of_all.append(sum_by_group(values.ravel(), every, n_trees * n_nodes))
-        of_right.append(
-            sum_by_group((right * values[:, None]).ravel(), place, first.size * n_nodes)
-        )
-    return (
-        np.stack(of_all).reshape(-1, n_trees, n_nodes, 1).swapaxes(0, 1),
-        np.stack(of_right).reshape(-1, n_trees, n_splits, n_nodes).transpose(1, 0, 3, 2),
-    )
+    """Return the same sums of arrays, from those of the rows on the same sides of four splits."""
+    (n_trees, kinds, size), (n_sides, n_sums) = seen.shape, SIDES.shape
+    of_fours = right.view(np.uint8).reshape(n_trees, -1, 4, size)
+    sides = (of_fours << np.arange(4, dtype=np.uint8)[:, None]).sum(2, dtype=np.uint8)
+    first = n_sides * (n_nodes * np.arange(n_trees)[:, None] + node)
+    columns = seen.swapaxes(0, 1).reshape(kinds, -1)
+    sums = np.empty((sides.shape[1], kinds, n_trees * n_nodes, n_sums))
+    for of_four, found in zip(sides.swapaxes(0, 1), sums, strict=True):
+        place = (first + of_four).ravel()
+        for column, of_kind in zip(columns, found, strict=True):  # one small array at a time
+            counted = np.bincount(place, column, len(of_kind) * n_sides)
+            np.matmul(counted.reshape(-1, n_sides), SIDES, out=of_kind)
+    sums = sums.reshape(-1, kinds, n_trees, n_nodes, n_sums).transpose(2, 1, 3, 0, 4)
+    return sums[..., :1, -1], sums[..., :-1].reshape(n_trees, kinds, n_nodes, -1)
 
 
 def _explained(sums: Any) -> Any:
@@ -286,7 +292,7 @@ def _explained(sums: Any) -> Any:
     return (sums[:, 1:] ** 2).sum(1) / (sums[:, 0] + 1.0)
 
 
-def _left_out(X: Any, splits: Splits, grown_on: Any, values: Any) -> Any:
+def _left_out(X: Any, splits: Splits, in_bag: Any, values: Any) -> Any:
     """Return the mean of values (T, 2^D, L, K) over the trees not grown on the row, (n, L, K)."""
     xp, n_rows, (n_trees, n_leaves, *shape) = namespace(X), len(X), values.shape
     # Leaves are looked up once for all L; a tree that has seen the row adds 0, a leaf's value.
@@ -295,11 +301,10 @@ def _left_out(X: Any, splits: Splits, grown_on: Any, values: Any) -> Any:
     step, totals = n_rows if is_tensor(X) else ROWS_AT_ONCE, []
     for start in range(0, n_rows, step):
         some = slice(start, start + step)
-        leaf = leaves_of(X[some], splits)
-        leaf[grown_on[:, some]] = n_leaves
+        leaf = xp.maximum(leaves_of(X[some], splits), in_bag[:, some])
         totals.append(_sum_of_leaves(values, leaf))
     # no tree without the row: score t̄
-    n_left = xp.clip(n_trees - grown_on.sum(0), 1, None)[:, None]
+    n_left = xp.clip((in_bag == 0).sum(0), 1, None)[:, None]
     return (xp.concatenate(totals) / n_left).reshape(n_rows, *shape)
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from robell._core.array import Array, beside, namespace, to_host
+from robell._core.array import Array, beside, is_tensor, namespace, to_host
 
 
 class SlopePrior(NamedTuple):
@@ -115,6 +115,16 @@ def newton_step(
     theta: Array, S: Any, P: Any, targets: Any, weight: Any, prior: SlopePrior, ridge: float
 ) -> tuple[Array, float]:
     """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, and what it should gain."""
+    if len(S) == 1 and not is_tensor(S):  # of two classes: two equations, the first one eliminated
+        error, spread = weight * (P[0] - targets[0]), weight * P[0] * (1.0 - P[0])
+        spread_S, by_slope, by_offset = spread * S[0], float(error @ S[0]), float(error.sum())
+        curvature = float(spread_S @ S[0]) + max(by_slope, 0.0) + prior.precision
+        by_slope += prior.precision * (theta[0] - prior.log_slope)
+        ratio = float(spread_S.sum()) / curvature
+        left = float(spread.sum()) + ridge - ratio * ratio * curvature
+        offset = (by_offset - ratio * by_slope) / left
+        slope = by_slope / curvature - ratio * offset
+        return np.array([slope, offset]), 0.5 * (by_slope * slope + by_offset * offset)
     xp = namespace(S)  # a (s_k - s_1), the derivative of the log-odds in log a
     error, of_S, rooted = P - targets, P * S, xp.sqrt(weight) * P
     mean_S = of_S.sum(0)

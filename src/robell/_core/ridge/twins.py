@@ -151,21 +151,16 @@ def find_twins(X: Any) -> Twins | None:
     gap = key[order[1:]] - key[order[:-1]]
     widest = float((near / scale).sum()) * 4 + ROUNDING * 4 * X.shape[1]
     close = xp.where(gap <= widest)[0]
-    if len(close):  # no column's own limit below, which takes two medians, is larger than ``near``
-        apart = abs(X[order[close]] / 2 - X[order[close + 1]] / 2)
-        close = close[(apart <= near).all(1)]
-    if not len(close):
+    half = X[order[close]] / 2
+    apart, rounding = abs(half - X[order[close + 1]] / 2), ROUNDING * abs(half)
+    # No column's own limit, which takes two medians, is larger than ``near``.
+    for j in to_host(xp.where(((apart > rounding) & (apart <= near)).any(0))[0]).tolist():
+        near[j] = SAME_SHARE * typical_distance(X[:, j] / 2)
+    alike = ((apart <= rounding) | (apart <= near)).all(1)
+    if not alike.any():
         return None
-    a, b, close = order[close], order[close + 1], to_host(close)
-    alike = xp.ones_like(a, dtype=bool)
-    for j in range(X.shape[1]):
-        column = X[:, j] / 2
-        near = xp.clip(ROUNDING * abs(column[a]), SAME_SHARE * typical_distance(column), None)
-        alike &= abs(column[a] - column[b]) <= near
     same = np.zeros(len(X) - 1, bool)
-    same[close] = to_host(alike)
-    if not same.any():
-        return None
+    same[to_host(close)] = to_host(alike)
     # Groups are rows that follow each other in the order, numbered by their first rows.
     places, run = to_host(order), np.concatenate([[0], np.cumsum(~same)])
     first = np.full(run[-1] + 1, len(X))
