@@ -135,7 +135,8 @@ def lines(result, audit=None):
     found, decision = result.assessment, result.assessment.decision
     of_class = zip(result.classes.tolist(), result.class_sizes, strict=True)
     sizes = few([f"{said(str(name), 20)} {size:,}" for name, size in of_class])
-    about = {"rows": result.n_fitted, "columns": counted(len(result.encoder.plans_), "column"), "sizes": sizes}
+    columns = counted(len(result.encoder.plans_), "column")
+    about = {"rows": result.n_fitted, "columns": columns, "sizes": sizes}
     text = [WORDS.text("fitted", model=model_name(result), **about), in_rows(result)]
     if decision is None:
         share, span = of_hundred(found.balanced_accuracy)
