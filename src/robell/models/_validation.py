@@ -100,8 +100,9 @@ def _explain(name, X, message, table, y):
     first_line = message.splitlines()[0].rstrip(".")
     if message.startswith("Unknown label type: unknown") or "'<' not supported" in message:
         return (
-            f"{name} takes labels that are all texts, whole numbers or truth values; y holds "
-            "objects of other or several kinds: convert it, for instance by y.astype(str)"
+            f"Unknown label type: {name} takes labels that are all texts, whole numbers or truth "
+            "values; y holds objects of other or several kinds: convert it, for instance by "
+            "y.astype(str)"
         )
     if message.startswith("Input y contains") and y is not None:
         where = _where(np.asarray(to_host(y)).reshape(len(y), -1), _not_finite)
