@@ -132,13 +132,13 @@ def test_a_class_that_a_fold_has_all_rows_of(name):
     y[7] = 2
     cost = {0: 1.0, 1: 2.0, 2: 3.0}
     model = FOLDED[name](class_weight=cost).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     prepared = model._prepare(X, y)
     scores = scores_of_folds(model, prepared)
     rest = fold_shares(X, y, np.ones(60)).argmax(1) != fold_shares(X, y, np.ones(60)).argmax(1)[7]
     refit = FOLDED[name](class_weight={0: 1.0, 1: 2.0}, calibrate=False).fit(X[rest], y[rest])
     np.testing.assert_allclose(scores[7, :2], refit._class_scores(X[7:8])[0], atol=1e-9)
     assert scores[7, 2] == 0
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
 @QUIET

@@ -194,7 +194,6 @@ def test_no_more_threads_than_cores(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("a thread was started")
 
-    monkeypatch.setattr("robell._core.membership.pairs.ThreadPoolExecutor", refuse)
     monkeypatch.setattr("robell._tools.threads.ThreadPoolExecutor", refuse)
     many = robell.RoBellRVFLClassifier(n_jobs=64, random_state=0).fit(X, y)
     np.testing.assert_array_equal(many.membership_, model.membership_)
