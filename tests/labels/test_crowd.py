@@ -138,7 +138,7 @@ def test_the_command_writes_page_table_and_summary(crowd, crowd_csv, tmp_path, c
     asked = {row["row"]: row["ask next"] for row in rows}
     for k in range(len(crowd[0])):  # nobody is asked twice, and whoever has labelled all is not
         if asked[str(k + 1)]:
-            assert crowd[0][asked[str(k + 1)]][k] is None
+            assert crowd[0][asked[str(k + 1)]].isna()[k]
     page = (tmp_path / "photos-audit.html").read_text()
     for section in ("annotators", "next", "doubtful", "limits"):
         assert f'id="{section}"' in page
