@@ -270,11 +270,14 @@ def _solve_views(systems):
     if model._penalty_parameter is not None:
         raise NotShared("views with a graph are solved one by one")
 
-    def equations(G, R, setting):
-        blocks = model._blocks()._replace(coupling=float(setting.get("coupling", model.coupling)))
-        return blocks.coupled(G), blocks.pull * R, systems.design, blocks
-
     ends = [view.stop for view in model._blocks().columns]
+
+    def equations(G, R, order, setting):
+        blocks = model._blocks()._replace(coupling=float(setting.get("coupling", model.coupling)))
+        view = np.searchsorted(ends, order, side="right")
+        coupled = np.where(view[:, None] == view, G, blocks.coupling * G)
+        return coupled, blocks.pull * R, systems.design, blocks
+
     return _solve_side_by_side(systems, systems.design, ends, equations)
 
 
@@ -297,10 +300,11 @@ def _solve_privileged(systems):
     blocks = Blocks((slice(0, n_own), slice(n_own, design.n_columns)), 1.0, STUDENT)
     scale = np.ones(design.n_columns)
 
-    def equations(G, R, setting):
+    def equations(G, R, order, setting):
         penalty = float(setting.get("privileged_penalty", model.privileged_penalty))
         scale[n_own:] = 1.0 / np.sqrt(penalty)
-        scaled = G * scale[:, None] * scale, R * scale[:, None]
+        of_order = scale[order]
+        scaled = G * of_order[:, None] * of_order, R * of_order[:, None]
         return *scaled, model._joint(X, penalty), blocks
 
     # Where their number of nodes is not given, it is that of the rows' own.
@@ -312,8 +316,9 @@ def _solve_side_by_side(systems, design, ends, equations, n_scored=None):
     """Yield β for every setting of a design that has nodes in several places, up to each of ends.
 
     With the j-th nodes of all places side by side, behind the other columns, fewer nodes are the
-    first columns of more. ``equations`` returns a setting's system, given MᵀWM and MᵀWT, its design
-    and its blocks; the output weights of the first ``n_scored`` columns are asked for.
+    first columns of more. ``equations`` returns a setting's system, given MᵀWM and MᵀWT of columns
+    in that order, its design and its blocks; the output weights of the first ``n_scored`` columns
+    are asked for.
     """
     total, T, n_nodes = _only_weights(systems), systems.T, int(systems.model.n_hidden)
     nodes = np.arange(n_nodes)[:, None] + np.subtract(ends, n_nodes)
@@ -321,12 +326,12 @@ def _solve_side_by_side(systems, design, ends, equations, n_scored=None):
     widths = design.n_columns - len(ends) * (n_nodes - systems.group.nested)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         try:
-            products = normal_equations(design, T, total)
+            G, R = normal_equations(design, T, total)
         except ValueError as error:  # as every single fit will say
             raise NotShared("the hidden layer or the inputs overflow") from error
-        squares = total @ np.square(T).sum(axis=1)
+        G, R, squares = G[np.ix_(order, order)], R[order], total @ np.square(T).sum(axis=1)
         for place, setting in enumerate(systems.group.settings):
-            G, R, own_design, blocks = equations(products[0].copy(), products[1], setting)
+            own_G, own_R, own_design, blocks = equations(G, R, order, setting)
 
             def missed(theta, own_design=own_design, blocks=blocks):
                 several = InBlocks(own_design, np.tile(T, (1, theta.shape[1])), total, blocks)
@@ -334,11 +339,9 @@ def _solve_side_by_side(systems, design, ends, equations, n_scored=None):
                 beta[order] = theta.reshape(beta.shape)
                 return several.residual_products(beta, total)[order].reshape(theta.shape)
 
-            found, trust = solve_prefixes(
-                G[np.ix_(order, order)], R[order], 1.0 / systems.group.C, widths, missed
-            )
-            signal, diagonal = np.abs(R).max(axis=1)[order], np.diagonal(G)[order]
-            trust = trust * digits_left(signal, diagonal, squares)[widths - 1]
+            found, trust = solve_prefixes(own_G, own_R, 1.0 / systems.group.C, widths, missed)
+            signal = np.abs(own_R).max(axis=1)
+            trust = trust * digits_left(signal, np.diagonal(own_G), squares)[widths - 1]
             theta = np.empty_like(found)
             theta[order] = found
             # How far these may be off is known beside the size of all output weights.

@@ -439,7 +439,7 @@ def solve_prefixes(
     least = np.zeros((len(penalties), len(widths)))
     inside, diagonal = np.arange(P)[:, None] < widths, np.diagonal(G)
     (trtrs,), whole = get_lapack_funcs(("trtrs",), (G,)), aligned((P, P), G.dtype)
-    copy, (potrf, report) = copy_lower(np.asfortranarray(G), whole), factorise(whole)
+    copy, (potrf, report) = copy_lower(np.ascontiguousarray(G).T, whole), factorise(whole)
     of_whole = whole.reshape(-1, order="F")[:: P + 1]  # its diagonal, a view
     for i, penalty in enumerate(penalties.tolist()):
         copy()
