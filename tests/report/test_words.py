@@ -27,6 +27,13 @@ alt = "A curve"
 title = "Both"
 text = "Before {n}"
 closing = "After"
+
+[flats.texts]
+one = "{n} of {whole:.1f} flats"
+thing = "flat"
+
+[flats.sections.things]
+title = "Every {thing}, {n} times"
 """
 
 
@@ -61,3 +68,18 @@ def test_a_section_has_its_paragraphs_around_its_blocks(page):
     section = page.section("both", block, n=4)
     assert (section.id, section.title) == ("both", "Both")
     assert [one.text for one in section.blocks] == ["Before 4", "between", "After"]
+
+
+def test_of_a_kind_its_own_words_stand_beside_those_of_all_or_in_their_place(monkeypatch):
+    monkeypatch.setattr(page_module, "read_resource", lambda package, name: FILE)
+    flats = Words("anything", "flats")
+    assert flats.text("one", n=3, whole=7) == "3 of 7.0 flats"
+    assert flats.text("many", n=1) == ["first 1", "second"]
+    with pytest.raises(KeyError, match="thing"):
+        Words("anything").text("thing")
+
+
+def test_a_text_may_be_named_in_another_entry_and_is_never_taken_for_a_format(page, monkeypatch):
+    monkeypatch.setattr(page_module, "read_resource", lambda package, name: FILE)
+    assert Words("anything", "flats").section("things", n=2).title == "Every flat, 2 times"
+    assert page.text("one", n="{whole} {0}", whole=7) == "{whole} {0} of 7.0 rows"

@@ -78,6 +78,8 @@ def shortened(text, limit=NAME):
 
 def isolated(text):
     """Enclose text that is written from right to left, so that words beside it keep their order."""
+    if text.isascii():
+        return text
     if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text):
         return f"{FIRST_ISOLATE}{text}{POP_ISOLATE}"
     return text

@@ -139,6 +139,7 @@ KINDS: dict[str, Callable[..., Any]] = {
 }
 
 
+@cache
 def value_at(place):
     """Return the number or the list that ``module:NAME`` names; of a function what it returns."""
     module, _, name = place.partition(":")
@@ -153,7 +154,6 @@ def add_options(parser, described, wants_help):
     Where nobody asks for help its names stay: to know them may take a good deal of imports.
     """
     places = described.get("values", {})
-    values = cache(lambda: {name: value_at(place) for name, place in places.items()})
     groups = [(parser, described["options"])]
     if "one_of" in described:
         groups.insert(0, (parser.add_mutually_exclusive_group(required=True), described["one_of"]))
@@ -166,11 +166,12 @@ def add_options(parser, described, wants_help):
                 if not isinstance(value, str) or "{" not in value:
                     continue
                 if key not in ("help", "type"):
-                    how[key] = values()[value.strip("{}")]
+                    how[key] = value_at(places[value.strip("{}")])
                 elif wants_help or key == "type":
-                    shown = dict(values())
-                    for filled, texts in shown.items():
-                        shown[filled] = ", ".join(texts) if isinstance(texts, list) else texts
+                    shown = {}
+                    for filled, place in places.items():
+                        found = value_at(place)
+                        shown[filled] = ", ".join(found) if isinstance(found, list) else found
                     how[key] = value.format(**shown)
             if "type" in how:
                 kind, *limits = how["type"].split()

@@ -87,7 +87,7 @@ def headline(results):
 
 def protocol_text(protocol):
     """Say how tables are split under a protocol."""
-    return WORDS.text(f"splits_{protocol}") if protocol in PROTOCOLS else ""
+    return WORDS.text(f"short_split_{protocol}") if protocol in PROTOCOLS else ""
 
 
 # -- the page of a comparison: what was measured, in words, tables and figures

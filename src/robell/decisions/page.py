@@ -108,15 +108,13 @@ def suspects_line(result, audit=None):
     audit = [result.name, "--target", result.target] if audit is None else audit
     closer = f": {shlex.join(['robell', 'audit', *audit])}" if audit else ", one file at a time"
     if result.trust == "none":  # as the audit says
-        target = said(result.target)
-        return f"Which labels look wrong cannot be told: the columns say too little about {target}"
+        return WORDS.text("labels_unknown", target=said(result.target))
     judged = f" of {result.n_judged:,} judged" if result.n_judged < result.n_fitted else ""
     count = counted(result.suspects, "label") if result.suspects else "No label"
     looks = "looks" if result.suspects < 2 else "look"
     wrong = round(result.noise_rate * result.n_judged)
-    left = ""
-    if result.training.reviewed.settled.any() and wrong:  # as the audit after a review says
-        left = f"; about {wrong:,} of those that nobody has reviewed are wrong by estimate"
+    is_reviewed = bool(result.training.reviewed.settled.any())  # as the audit after a review says
+    left = WORDS.text("labels_left", wrong=wrong) if is_reviewed and wrong else ""
     return f"{count}{judged} {looks} wrong{left}; look closer{closer}"
 
 
@@ -281,18 +279,16 @@ def _curves(result):
     most = ENDS[min(np.searchsorted(ENDS, bins.max()), len(ENDS) - 1)]
     points = np.array(decision.points)
     words = {
+        "decision": decision,
         "recall": recall,
         "precision": precision,
         "false": false,
-        "share": share,
         "hits": percent(recall),
         "right": percent(precision),
         "alarms": percent(false),
         "average": interval(decision.average_precision),
         "pairs": interval(decision.roc_area),
         "bins": "; ".join(f"{p:.3f}: {share:.3f}" for p, share in bins),
-        "error": decision.calibration_error,
-        "probable": decision.probable,
         "labels": "probable labels" if result.corrected else "the labels as given",
     }
     curves: dict[str, Any] = {  # each with the line of guessing, and the points marked

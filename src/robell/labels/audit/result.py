@@ -131,7 +131,6 @@ class Audit:
     columns: tuple[ColumnNote, ...]
     html: Path | None = None
     csv: Path | None = None
-    _text: ClassVar[Any] = (",", "utf-8")  # delimiter and encoding of the table that is written
 
     def __repr__(self) -> str:
         """Say in one line what was found."""
@@ -191,8 +190,7 @@ class Audit:
             html.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileError(f"{html.parent}: cannot be made: {error.strerror}") from error
-        delimiter, encoding = self._text
-        columns = self._file_columns(all_rows)
+        columns, delimiter, encoding = self._file_table(all_rows)
         table: Callable[[Path], Any]
         if csv_path.name.endswith(EXCEL):
             table = partial(write_sheet, name="audit", rows=sheet_of(columns))
@@ -201,10 +199,9 @@ class Audit:
         write_together({csv_path: table, html: page, **(also or {})})
         return replace(self, html=html, csv=csv_path)
 
-    def _file_columns(self, all_rows: bool) -> dict[str, np.ndarray]:
-        """Return the columns of the table that is written, by name."""
-        columns: dict[str, np.ndarray] = self._table(as_text=True)
-        return columns
+    def _file_table(self, all_rows: bool) -> tuple[dict[str, np.ndarray], str, str]:
+        """Return the columns of the table that is written, its delimiter and its encoding."""
+        return self._table(as_text=True), ",", "utf-8"
 
     @property
     def _where(self) -> str:
@@ -384,8 +381,8 @@ class JudgedAudit(Audit):
         columns["fingerprint"] = self.fingerprint[order]
         return columns
 
-    def _file_columns(self, all_rows):
-        """Return the suspects with their cells: identifiers first, others behind the reasons."""
+    def _file_table(self, all_rows):
+        """Return the suspects with their cells, identifiers first, as the table is written."""
         columns, order, table = self._table(as_text=True), self.order, self.evidence.table
         if self.suspect.any() and not all_rows:
             listed = self.suspect[order]
@@ -399,18 +396,13 @@ class JudgedAudit(Audit):
             (identifiers if column.name in keys else others)[name] = cells
         where = {name: columns.pop(name) for name in ("row", "line") if name in columns}
         proof = {name: columns.pop(name) for name in ("target", "fingerprint")}
-        return where | identifiers | columns | others | proof
+        return where | identifiers | columns | others | proof, table.delimiter, table.encoding
 
     def _keys(self):
         """Return the names of the identifiers: columns left out whose cells are all different."""
         left_out = {note.name for note in self.columns if note.kind == "left out"}
         some = [column for column in self.evidence.table.columns if column.name in left_out]
         return {column.name for column in some if len(set(column.cells)) == len(column)}
-
-    @property
-    def _text(self):
-        """Delimiter and encoding of the file that is written: those of the table audited."""
-        return self.evidence.table.delimiter, self.evidence.table.encoding
 
     # -- sentences
 
