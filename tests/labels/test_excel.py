@@ -133,3 +133,20 @@ def test_a_corrected_sheet_holds_the_values_of_its_formulas(tmp_path):
     assert clean["other"]["A1"].value == "=1+1"
     assert apply_review(done.out, tmp_path / "r.csv", tmp_path / "again.xlsx").was_applied
     assert audit(done.out, "y", reviewed=done.log).reviewed.sum() == 1
+
+
+def test_a_workbook_with_macros_is_written_as_one(book, tmp_path):
+    """Excel does not open a .xlsm without its macros that says within that it is a .xlsx."""
+    path, kinds = tmp_path / "claims.xlsm", "[Content_Types].xml"
+    with zipfile.ZipFile(book) as plain, zipfile.ZipFile(path, "w") as file:
+        for name in plain.namelist():
+            file.writestr(name, plain.read(name))
+        file.writestr("xl/vbaProject.bin", b"macros")
+    review = audit(book, "y").to_frame().assign(decision="keep")
+    review.to_csv(tmp_path / "r.csv", index=False)
+    for end in (".xlsm", ".xlsx"):
+        done = apply_review(path, tmp_path / "r.csv", tmp_path / f"clean{end}")
+        with zipfile.ZipFile(done.out) as file:
+            assert (b"macroEnabled" in file.read(kinds)) == (end == ".xlsm")
+            assert ("xl/vbaProject.bin" in file.namelist()) == (end == ".xlsm")
+        assert audit(done.out, "y").n_rows == 160

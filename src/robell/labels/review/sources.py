@@ -146,7 +146,11 @@ class SheetSource:
         Formulas of the sheet become their values, which openpyxl would lose; dropped rows would
         leave them pointing at other rows.
         """
-        with open_sheet(self.path, read_only=False) as sheet, open_sheet(self.path) as shown:
+        how = {
+            "read_only": False,
+            "keep_vba": out.name.lower().endswith(".xlsm"),
+        }  # or Excel refuses
+        with open_sheet(self.path, **how) as sheet, open_sheet(self.path) as shown:
             for cells, values in zip(sheet.iter_rows(), shown.values, strict=False):
                 for cell, value in zip(cells, values, strict=False):
                     if cell.data_type == "f" and value is not None:
