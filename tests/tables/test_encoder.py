@@ -325,3 +325,12 @@ def test_missing_words_are_no_values_where_a_frame_had_truth_values(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False, na_rep="NA")
     columns = list(read_table(tmp_path / "t.csv").columns)
     np.testing.assert_array_equal(encoder._transform_columns(columns), encoder.transform(frame))
+
+
+def test_whole_numbers_of_128_bits_are_numbers():
+    """NumPy has none, and polars refused to make an array of them."""
+    pl = pytest.importorskip("polars")
+    numbers = pl.Series([3, 1, 2] * 20)
+    wide, usual = (pl.DataFrame({"a": numbers.cast(kind)}) for kind in (pl.Int128, pl.Int64))
+    encoder = TableEncoder().fit(wide)
+    np.testing.assert_array_equal(encoder.transform(wide), encoder.transform(usual))
