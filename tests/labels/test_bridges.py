@@ -172,3 +172,11 @@ def test_a_check_of_a_report():
     assert "of 300 training labels" in check_labels(SimpleNamespace(X_train=X, y_train=y))
     with pytest.raises(ValueError, match="X_train and y_train are needed"):
         check_labels(SimpleNamespace(X_train=None))
+
+
+def test_records_of_equal_rows_have_ids_of_their_own():
+    """Argilla keeps one record of an id: of equal suspects only the last was asked about."""
+    frame = pd.concat([FRAME, FRAME[IS_WRONG]], ignore_index=True)
+    records = to_argilla(audit(frame, "label"))
+    assert len({record["metadata"]["fingerprint"] for record in records}) < len(records)
+    assert len({record["id"] for record in records}) == len(records)

@@ -133,3 +133,37 @@ def test_a_corrected_sheet_holds_the_values_of_its_formulas(tmp_path):
     assert clean["other"]["A1"].value == "=1+1"
     assert apply_review(done.out, tmp_path / "r.csv", tmp_path / "again.xlsx").was_applied
     assert audit(done.out, "y", reviewed=done.log).reviewed.sum() == 1
+
+
+def test_a_workbook_with_macros_is_written_as_one(book, tmp_path):
+    """Excel does not open a .xlsm without its macros that says within that it is a .xlsx."""
+    path, kinds = tmp_path / "claims.xlsm", "[Content_Types].xml"
+    with zipfile.ZipFile(book) as plain, zipfile.ZipFile(path, "w") as file:
+        for name in plain.namelist():
+            file.writestr(name, plain.read(name))
+        file.writestr("xl/vbaProject.bin", b"macros")
+    review = audit(book, "y").to_frame().assign(decision="keep")
+    review.to_csv(tmp_path / "r.csv", index=False)
+    for end in (".xlsm", ".xlsx"):
+        done = apply_review(path, tmp_path / "r.csv", tmp_path / f"clean{end}")
+        with zipfile.ZipFile(done.out) as file:
+            assert (b"macroEnabled" in file.read(kinds)) == (end == ".xlsm")
+            assert ("xl/vbaProject.bin" in file.namelist()) == (end == ".xlsm")
+        assert audit(done.out, "y").n_rows == 160
+
+
+def test_a_label_that_begins_as_a_formula_does_stays_a_text(tmp_path):
+    """Changed to "=yes", a cell became a formula that the next audit read as no label."""
+    openpyxl, path = pytest.importorskip("openpyxl"), tmp_path / "t.xlsx"
+    made = openpyxl.Workbook()
+    made.active.append(["amount", "y"])
+    for k in range(60):
+        made.active.append([k % 7 + 9 * (k % 2), "=yes" if k % 2 else "no"])
+        made.active.cell(k + 2, 2).data_type = "s"
+    made.save(path)
+    review = audit(path, "y").to_frame()
+    review.loc[review["row"] == 1, ["suggested", "decision"]] = "=yes", "change"
+    review.to_csv(tmp_path / "r.csv", index=False)
+    done = apply_review(path, tmp_path / "r.csv", tmp_path / "clean.xlsx")
+    assert audit(done.out, "y").given[0] == "=yes"
+    assert openpyxl.load_workbook(done.out).active["B2"].data_type == "s"

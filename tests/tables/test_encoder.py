@@ -314,3 +314,23 @@ def test_a_file_of_a_frame_with_declared_numbers_intervals_or_periods_is_read_as
     )
     lists = pd.DataFrame({"a": [[1], [2]] * 9, "b": range(18)})
     assert "lists" in TableEncoder().fit(lists).notes_[0].done
+
+
+def test_missing_words_are_no_values_where_a_frame_had_truth_values(tmp_path):
+    """NA was a level that the fit had not seen, as in a column that is declared as categories."""
+    rng = np.random.default_rng(0)
+    paid = pd.Series(rng.random(60) < 0.5).astype("boolean").mask(rng.random(60) < 0.2)
+    frame = pd.DataFrame({"paid": paid, "size": rng.normal(size=60)})
+    encoder = TableEncoder().fit(frame)
+    frame.to_csv(tmp_path / "t.csv", index=False, na_rep="NA")
+    columns = list(read_table(tmp_path / "t.csv").columns)
+    np.testing.assert_array_equal(encoder._transform_columns(columns), encoder.transform(frame))
+
+
+def test_whole_numbers_of_128_bits_are_numbers():
+    """NumPy has none, and polars refused to make an array of them."""
+    pl = pytest.importorskip("polars")
+    numbers = pl.Series([3, 1, 2] * 20)
+    wide, usual = (pl.DataFrame({"a": numbers.cast(kind)}) for kind in (pl.Int128, pl.Int64))
+    encoder = TableEncoder().fit(wide)
+    np.testing.assert_array_equal(encoder.transform(wide), encoder.transform(usual))

@@ -95,12 +95,15 @@ def run(options, typed):
 
 def _audit_of(options, files):
     """Return what lets ``robell audit`` judge the same labels; nothing for several files."""
+    from robell.labels.review.review import log_path
+
     if len(files) > 1:
         return []
     given = Path(options.data[0])
     words = [given if given.is_fifo() else files[0], "--target", options.target]
     words += ["--ignore", *options.drop] if options.drop else []
-    words += ["--reviewed", *options.reviewed] if options.reviewed else []
+    if options.reviewed not in (None, [log_path(files[0])]):  # which it finds by itself
+        words += ["--reviewed", *options.reviewed]
     words += ["--kind", "classes"] if options.classes else []
     words += ["--encoding", options.encoding] if options.encoding != "utf-8" else []
     words += ["--delimiter", {"\t": "tab"}.get(sign, sign)] if (sign := options.delimiter) else []

@@ -103,7 +103,7 @@ def to_argilla(result: Any) -> list[dict[str, Any]]:
     """
     return [
         {
-            "id": keys["fingerprint"],
+            "id": f"{keys['row']}-{keys['fingerprint']}",  # equal rows have one fingerprint
             "fields": {"text": text},
             "metadata": keys,
             "suggestions": {

@@ -24,11 +24,12 @@ def is_excel(path: Path) -> bool:
 
 
 @contextmanager
-def open_sheet(path: Path, *, read_only: bool = True) -> Iterator[Any]:
+def open_sheet(path: Path, *, read_only: bool = True, keep_vba: bool = False) -> Iterator[Any]:
     """Give the first sheet of a workbook, values in place of formulas where it is only read."""
     openpyxl = require("openpyxl", "excel")
     try:
-        book = openpyxl.load_workbook(path, read_only=read_only, data_only=read_only)
+        how = {"read_only": read_only, "keep_vba": keep_vba, "data_only": read_only}
+        book = openpyxl.load_workbook(path, **how)
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, SyntaxError) as error:
         text = one_line(error)
         raise FileError(f"{path}: is no Excel workbook, or a damaged one ({text})") from error

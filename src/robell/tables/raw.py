@@ -149,7 +149,7 @@ def cell_of(value: Any) -> tuple[str | None, str | None]:
     if isinstance(value, str):
         return "cell", value.strip()
     if isinstance(value, bool | np.bool_):
-        return "text", str(bool(value))
+        return "cell", str(bool(value))
     if isinstance(value, Decimal) and value.is_finite():  # exactly, as many digits as it has
         text = f"{value:f}"
         return "number", text.rstrip("0").rstrip(".") if "." in text else text

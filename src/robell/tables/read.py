@@ -261,7 +261,9 @@ def series_column(series, name):
     else:  # of polars; its whole numbers come as fractions where some are missing
         is_number = getattr(series.dtype, "is_float", bool)()
         is_number = is_number or (
-            getattr(series.dtype, "is_integer", bool)() and not series.null_count()
+            getattr(series.dtype, "is_integer", bool)()
+            and not series.null_count()
+            and "128" not in str(series.dtype)  # NumPy has no such numbers
         )
     if is_number:
         numbers = series.to_numpy()

@@ -60,7 +60,7 @@ def review_of(result, parts, shown, path):
     prints = [str(text).rpartition("-")[::2] for text in result.fingerprint[shown]]
     return {
         "kind": result._kind,
-        "apply": _apply_command(result, path),
+        "apply": _apply_command(result),
         "target": {"shown": _shown(result.target), "written": _written(result.target)},
         "where": result._where,
         "table": prints[0][0],
@@ -91,17 +91,16 @@ def review_of(result, parts, shown, path):
     }
 
 
-def _apply_command(result, path):
-    """Return the command that applies the decisions which the page saves."""
+def _apply_command(result):
+    """Return what stands before and behind the saved review in the command that applies it."""
     name, table = result.name, result.evidence.table
-    stem = path.stem.removesuffix("-audit").removesuffix("-decisions")
     ending = name[len(stem_of(name)) :] or ".csv"  # a table is written as the kind that it is
-    words = ["robell", "apply", name, f"{stem}-decisions.csv", "--out", f"clean{ending}"]
+    words = ["--out", f"clean{ending}"]
     if table.encoding not in ("utf-8", "utf-8-sig"):
         words += ["--encoding", table.encoding]
     if table.delimiter not in DELIMITERS:
         words += ["--delimiter", table.delimiter]
-    return visible(shlex.join(words))
+    return [visible(shlex.join(part)) for part in (["robell", "apply", name], words)]
 
 
 def _certified(result, path):

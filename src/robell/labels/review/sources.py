@@ -146,18 +146,27 @@ class SheetSource:
         Formulas of the sheet become their values, which openpyxl would lose; dropped rows would
         leave them pointing at other rows.
         """
-        with open_sheet(self.path, read_only=False) as sheet, open_sheet(self.path) as shown:
+
+        def put(cell, value):
+            cell.value = value
+            if cell.data_type == "f":
+                cell.data_type = "s"  # a text that begins as a formula does
+
+        keep_vba = out.name.lower().endswith(".xlsm")  # or Excel does not open it
+        whole = open_sheet(self.path, read_only=False, keep_vba=keep_vba)
+        with whole as sheet, open_sheet(self.path) as shown:
             for cells, values in zip(sheet.iter_rows(), shown.values, strict=False):
                 for cell, value in zip(cells, values, strict=False):
                     if cell.data_type == "f" and value is not None:
-                        cell.value = value
+                        put(cell, value)
             column = self.target + 1
             known: dict[str | None, object] = {}
             for line, cells in self._rows:
                 known.setdefault(cells[self.target], sheet.cell(line, column).value)
             for place, label in labels.items():
                 value = known.get(label, plain_number(label))
-                sheet.cell(self._rows[place][0], column).value = label if value is None else value
+                cell = sheet.cell(self._rows[place][0], column)
+                put(cell, label if value is None else value)
             for place in sorted(dropped, reverse=True):
                 sheet.delete_rows(self._rows[place][0])
             with path.open("wb") as file:

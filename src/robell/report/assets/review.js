@@ -556,7 +556,8 @@
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
       this.isSaved = true;
-      this.say(`Saved as ${this.saved}. Apply it with: ${review.apply}`);
+      const file = /^[\w.-]+$/.test(this.saved) ? this.saved : `'${this.saved.replaceAll("'", `'"'"'`)}'`;
+      this.say(`Saved as ${this.saved}. Apply it with: ${[review.apply[0], file, review.apply[1]].join(" ")}`);
     }
 
     async load(file) {
