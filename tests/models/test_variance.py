@@ -314,3 +314,37 @@ def test_singular_systems_under_hardly_any_penalty_are_calibrated_as_without_one
     model = VarianceRVFLClassifier(80, C=np.inf, random_state=0).fit(X, y)
     found = VarianceRVFLClassifier(80, C=C, random_state=0).fit(X, y)
     np.testing.assert_allclose(found.predict_proba(X), model.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_C_is_chosen_for_few_rows_of_large_numbers(kind):
+    """Rows that decide their own score alone, and equal ones, whose folds are refitted."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y, real = np.array([0, 1, 0, 1, 1, 0]), rng.normal(size=(6, 3))
+        for X, is_exact in ((1e6 * real, False), (1e4 * real.round(), False), (1e2 * real, True)):
+            model = VarianceRVFLClassifier(
+                5, "relu", "loo", variance=kind, output_bias=True, random_state=0
+            ).fit(X, y)
+            assert np.isfinite(model.predict_proba(X)).all()
+            if is_exact:
+                M, T = model._features(X), np.eye(2)[y]
+                errors = [left_out_error(M, T, grouped(kind, y), C) for C in PAPER_C]
+                assert errors[PAPER_C.tolist().index(model.C_)] <= min(errors) * (1 + 1e-6)
+
+
+def left_out_error(M, T, group, C):
+    """Refit without each row, by least squares of rows stacked; the divisors stay."""
+    error = 0.0
+    for left_out in range(len(M)):
+        kept = np.arange(len(M)) != left_out
+        rows = [np.sqrt(C) * M[kept], np.eye(M.shape[1])]
+        for g in np.unique(group):
+            own = M[kept & (group == g)]
+            rows.append((own - own.mean(axis=0)) / np.sqrt((group == g).sum()))
+        stacked = np.vstack(rows)
+        targets = np.zeros((len(stacked), T.shape[1]))
+        targets[: kept.sum()] = np.sqrt(C) * T[kept]
+        beta = np.linalg.lstsq(stacked, targets, rcond=None)[0]
+        error += np.square(M[left_out] @ beta - T[left_out]).sum()
+    return error
