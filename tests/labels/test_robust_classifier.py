@@ -230,6 +230,16 @@ def test_class_weights_are_named_by_the_labels_given(table):
     assert share[1] > share[0]
 
 
+@pytest.mark.parametrize("n_classes", [3, 10])
+def test_classes_of_one_row_are_known_to_classifiers_without_weights(n_classes):
+    y = np.arange(n_classes + 1) % n_classes
+    for seed in range(10):
+        X = np.random.default_rng(seed).normal(size=(len(y), 2)).round()
+        model = NoiseRobustClassifier(KNeighborsClassifier(1), random_state=seed).fit(X, y)
+        np.testing.assert_array_equal(model.estimator_.classes_, np.arange(n_classes))
+        assert model.predict_proba(X).shape == (len(y), n_classes)
+
+
 def test_class_weights_of_classifiers_within_are_named_by_the_labels_given(table):
     X, noisy, _, X_test, _ = table
     codes, found = np.searchsorted(NAMES, noisy), []

@@ -314,3 +314,38 @@ def test_singular_systems_under_hardly_any_penalty_are_calibrated_as_without_one
     model = VarianceRVFLClassifier(80, C=np.inf, random_state=0).fit(X, y)
     found = VarianceRVFLClassifier(80, C=C, random_state=0).fit(X, y)
     np.testing.assert_allclose(found.predict_proba(X), model.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_C_is_chosen_for_few_rows_of_large_numbers(kind):
+    """Rows that decide their own score alone, and equal ones, whose folds are refitted."""
+    y = np.array([0, 1, 0, 1, 1, 0])
+    model = VarianceRVFLClassifier(8, "relu", "loo", variance=kind, random_state=0)
+    for seed in range(40):
+        X = np.random.default_rng(seed).normal(size=(6, 2))
+        model.fit(1e4 * X.round(), y)
+        wide = 1e8 * np.random.default_rng(seed).normal(size=(3, 3))
+        found = clone(model).set_params(output_bias=True, n_hidden=5).fit(wide, y[:3])
+        assert np.isfinite(found.predict_proba(wide)).all()
+        if seed < 5:
+            model.fit(1e2 * X, y)
+            M, T = model._features(1e2 * X), np.eye(2)[y]
+            errors = [left_out_error(M, T, grouped(kind, y), C) for C in PAPER_C]
+            assert errors[PAPER_C.tolist().index(model.C_)] <= min(errors) * (1 + 1e-6)
+
+
+def left_out_error(M, T, group, C):
+    """Refit without each row, by least squares of rows stacked; the divisors stay."""
+    error = 0.0
+    for left_out in range(len(M)):
+        kept = np.arange(len(M)) != left_out
+        rows = [np.sqrt(C) * M[kept], np.eye(M.shape[1])]
+        for g in np.unique(group):
+            own = M[kept & (group == g)]
+            rows.append((own - own.mean(axis=0)) / np.sqrt((group == g).sum()))
+        stacked = np.vstack(rows)
+        targets = np.zeros((len(stacked), T.shape[1]))
+        targets[: kept.sum()] = np.sqrt(C) * T[kept]
+        beta = np.linalg.lstsq(stacked, targets, rcond=None)[0]
+        error += np.square(M[left_out] @ beta - T[left_out]).sum()
+    return error

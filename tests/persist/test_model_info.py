@@ -174,6 +174,28 @@ def test_a_file_says_what_its_model_was_made_of(tmp_path):
     assert other == info["columns_fingerprint"]
 
 
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"X": FRAME[["b", "a", "c"]]}, "the columns that the model was fitted to"),
+        ({"X": FRAME[["a", "b"]]}, "the columns that the model was fitted to"),
+        ({"X": X}, "the columns that the model was fitted to"),
+        ({"X": X[:, :3], "y": Y[:50]}, "X has 80 rows, y has 50"),
+        ({"y": Y == "yes"}, "the label (True|False), which is none of the model's classes"),
+    ],
+    ids=["order", "fewer", "more", "rows", "labels"],
+)
+def test_another_table_than_that_of_the_model_is_refused(tmp_path, given, match):
+    model = RVFLClassifier(n_hidden=5, random_state=0).fit(FRAME[["a", "b", "c"]].fillna(0), Y)
+    with pytest.raises(ValueError, match=match):
+        save_model(model, tmp_path / "m.skops", **given)
+    assert not (tmp_path / "m.skops").exists()
+    save_model(model, tmp_path / "m.skops", X=X[:, :3], y=Y)  # columns by place
+    info = model_info(tmp_path / "m.skops")
+    assert [column["name"] for column in info["columns"]] == ["a", "b", "c"]
+    assert describe_drift(info, FRAME[["a", "b", "c"]]).missing == ()
+
+
 def test_a_regressor_says_that_it_predicts_a_number(tmp_path):
     model = RVFLRegressor(n_hidden=5, random_state=0).fit(X, X[:, 0])
     save_model(model, tmp_path / "m.skops", X=X, y=X[:, 0])

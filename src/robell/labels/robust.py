@@ -300,6 +300,8 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
             # as many copies as there are rows, drawn evenly along the sum of the weights
             steps = (np.arange(len(rows)) + rng.random()) / len(rows)
             drawn = np.searchsorted(np.cumsum(copies)[:-1] / copies.sum(), steps)
+            for absent in np.setdiff1d(codes, codes[drawn]):  # every class is known to it
+                drawn = np.append(drawn, np.where(codes == absent, copies, 0.0).argmax())
             places, codes = places[drawn], codes[drawn]
             params = _check_method_params(y, params, places)
         last.fit(rows_of(X, places), codes, **params)

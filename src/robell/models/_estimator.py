@@ -809,10 +809,11 @@ def folds_of(model, prepared):
 
 def scores_of_folds(model, prepared):
     """Return scores of the samples by models fitted, weights and all, without their fold."""
-    X = prepared.samples.X
+    X, twin = prepared.samples.X, copy(model)
+    twin.C = model.C_ if model.C == "loo" else model.C  # chosen on all rows, not fold by fold
     scores = np.zeros((len(X), len(model.classes_)))
     for held, fitted in prepared.folds or folds_of(model, prepared):
-        found = copy(model)._fit_ridge(*fitted, False)
+        found = copy(twin)._fit_ridge(*fitted, False)
         some = held > 0.0
         scores[some] += held[some, None] * model._linear_scores(X[some], found.beta)
     return scores

@@ -369,7 +369,7 @@ class Streaming(FamilyMember):
         ):
             raise ValueError("merge needs two models of the same parameters and features")
         names = [m.feature_names_in_ for m in (self, other) if hasattr(m, "feature_names_in_")]
-        if len(names) == 2 and not np.array_equal(*names):
+        if len(names) == 2 and not np.array_equal(names[0], names[1]):
             raise ValueError("merge needs two models of the same columns in the same order")
         if mine.seed != theirs.seed:
             raise ValueError(

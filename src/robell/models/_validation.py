@@ -10,6 +10,7 @@ from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.exceptions import DTypePromotionError
 from sklearn import get_config
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, check_random_state
@@ -87,7 +88,7 @@ def one_line_errors(who, X, table="X", y=None):
     """Say in one line where X (``table``) or numbers y are unusable; ``who`` is refusing them."""
     try:
         yield
-    except (ValueError, TypeError) as error:
+    except (ValueError, DTypePromotionError) as error:
         name = who if isinstance(who, str) else type(who).__name__
         message = _explain(name, X, str(error), table, y) or shorten(str(error), 400)
         # scikit-learn's own checks want the list of names as it is.
@@ -98,11 +99,10 @@ def one_line_errors(who, X, table="X", y=None):
 
 def _explain(name, X, message, table, y):
     first_line = message.splitlines()[0].rstrip(".")
-    if message.startswith("Unknown label type: unknown") or "'<' not supported" in message:
+    if message.startswith("Unknown label type: unknown"):
         return (
             f"Unknown label type: {name} takes labels that are all texts, whole numbers or truth "
-            "values; y holds objects of other or several kinds: convert it, for instance by "
-            "y.astype(str)"
+            "values; y holds objects of other or several kinds: give y.astype(str), for instance"
         )
     if message.startswith("Input y contains") and y is not None:
         where = _where(np.asarray(to_host(y)).reshape(len(y), -1), _not_finite)

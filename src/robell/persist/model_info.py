@@ -40,13 +40,27 @@ def describe_model(estimator, X=None, y=None, about=None):
     parts = steps_of(estimator)
     classifier = parts[-1]
     classes = getattr(estimator, "classes_", np.empty(0))  # a regressor has none
-    columns = [] if X is None else describe_columns(X, parts[0])
-    if not columns and (names := getattr(estimator, "feature_names_in_", None)) is not None:
-        columns = [{"name": str(name), "kind": "unknown"} for name in names]
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    columns = [{"name": name, "kind": "unknown"} for name in names]
+    if X is not None:
+        table = columns_of(X)
+        columns = describe_columns(table, parts[0])
+        if y is not None and table and len(table[0]) != len(y):
+            raise ValueError(f"X has {len(table[0])} rows, y has {len(y)}")
+        given = [column["name"] for column in columns]
+        is_other = names and hasattr(X, "columns") and given != names
+        if not isinstance(parts[0], TableEncoder):
+            if is_other or len(given) != estimator.n_features_in_:
+                raise ValueError(
+                    "X must have the columns that the model was fitted to, in their order"
+                )
+            columns = [one | {"name": n} for one, n in zip(columns, names or given, strict=True)]
     judge = next((part for part in parts if hasattr(part, "noise_matrix_")), classifier)
     noise: Any = getattr(judge, "noise_matrix_", None)
     is_odd = np.ndim(noise) != 2 or len(noise) > MOST_CLASSES or not np.isfinite(noise).all()
     counted = None if y is None else Counter(np.asarray(y).ravel().tolist())
+    if counted and len(classes) and (others := counted.keys() - set(classes.tolist())):
+        raise ValueError(f"y has the label {others.pop()!r}, which is none of the model's classes")
     counts = counted and [int(counted.get(label, 0)) for label in classes.tolist()]
     info = {
         "format": FORMAT,

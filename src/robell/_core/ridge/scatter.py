@@ -141,7 +141,10 @@ class LeftOut:
             of_v -= products[:, 0, :, None] * (weight[:, None] * T)[:, None, :]
             roots = np.sqrt(np.column_stack([weight, self.taken[rows]]))
             system = unit - roots[:, :, None] * products * roots[:, None, :]
-            inner = np.linalg.solve(system, roots[:, :, None] * of_v)
+            try:
+                inner = np.linalg.solve(system, roots[:, :, None] * of_v)
+            except np.linalg.LinAlgError:  # a row that alone decides its score: 0 without it
+                inner = np.linalg.pinv(system) @ (roots[:, :, None] * of_v)
             found[rows] = of_v[:, 0] + np.einsum("ng,ngk->nk", products[:, 0] * roots, inner)
         return found
 
