@@ -178,13 +178,13 @@ def test_copies_of_rows_do_not_make_random_labels_look_learnable(rng):
     assert all(len(set(folds[start : start + 6])) == 1 for start in range(0, 360, 6))
 
 
-@pytest.mark.parametrize("n_kinds", [2, 12])
+@pytest.mark.parametrize("n_kinds", [2, 10])
 def test_rows_of_few_kinds_are_not_hidden_with_their_whole_kind(rng, n_kinds):
     """They were judged by the other kinds: no signal, and every right label was suspect."""
     kind = rng.integers(0, n_kinds, 300)
     wrong = rng.random(300) < 0.1
     label = np.where((kind % 2 == 1) ^ wrong, "yes", "no")
-    result = audit(pd.DataFrame({"kind": np.array(list("abcdefghijkl"))[kind], "y": label}), "y")
+    result = audit(pd.DataFrame({"kind": np.array(list("abcdefghij"))[kind], "y": label}), "y")
     assert result.trust == "good"
     assert result.p_value < 0.001
     model, columns = LogisticRegression(), np.eye(n_kinds)[kind]
