@@ -39,7 +39,7 @@ from robell._core.ensemble.members import (
 from robell._core.ensemble.screen import telling_columns
 from robell._core.ensemble.trees import Forest, Splits
 from robell._core.labels import cuts, noise
-from robell._core.labels.link import fit_link, fit_slope, no_surer, posterior
+from robell._core.labels.link import fit_link, fit_slope, posterior
 from robell._core.layers.features import column_scales, rows_per_block
 from robell._core.membership.samples import MOST_SAMPLED, as_count, draw_keyed, find_keys
 from robell._core.ridge.loo import MOST_EXACT
@@ -188,9 +188,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     wrongly labelled ones: where classes overlap, some right labels are called suspect.
 
     In the second round the targets were cleaned with each row's own label, which its left-out score
-    therefore knows. Probabilities of two classes are made less sure for that, by how much less sure
-    the first round is. Still, on small tables whose classes overlap they are too sure: with 150
-    rows, new rows ask for log-odds .77 times as large, with 20 % wrong labels .68 times
+    therefore knows. On small tables whose classes overlap the probabilities are too sure: with 150
+    rows, new rows ask for log-odds .75 times as large, with 20 % wrong labels .54 times
     (``docs/robustness.md``).
 
     Where rows left out rank the labels given no better than chance, by a one-sided test at a level
@@ -349,8 +348,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         weights = WEIGHTS / WEIGHTS.sum()
         members, scores = fit(given, weights)
         moves = moves_of_constant(ensemble.distinct, multiplicity, given)
-        first = scores - moves
-        p_value = p_of_no_signal(first, judged, ensemble.distinct.group)
+        p_value = p_of_no_signal(scores - moves, judged, ensemble.distinct.group)
         rate = noise.common_rate(scores[places], *known)
         N = noise.noise_matrix(scores[places], *known, rate)
         link = fit_slope(scores[places], *known, N)
@@ -362,7 +360,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             members, scores = fit(given + cleaning * (Z - given), weights)
             link = fit_link(scores[places], *known, N)
         self._store(ensemble.drawn, members, weights)
-        self._fit_decision(scores[places], first[places], judged, rate, N, link)
+        self._fit_decision(scores[places], judged, rate, N, link)
         return scores, N, link, p_value
 
     def _draw(self, rows, multiplicity, given, seed, threads):
@@ -393,7 +391,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         self.member_weights_ = weights
         self.C_ = np.array([1.0 / ridge.penalty for ridge in members.ridges])
 
-    def _fit_decision(self, scores, first, rows, rate, N, link):
+    def _fit_decision(self, scores, rows, rate, N, link):
         """Fit the probabilities, and choose where to cut them."""
         multiplicity, n_classes = rows.weight, len(self.classes_)
         Z = posterior(link.probability(scores), rows.labels, N)
@@ -401,12 +399,6 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         # taken from few rows, moves probabilities further than it mends.
         N = noise.even_noise(np.full(n_classes, rate))
         link = fit_link(scores, rows.labels, multiplicity, N)
-        if n_classes == 2 and self.n_rounds:
-            # Targets of later rounds were cleaned with the row's own label, which their left-out
-            # scores therefore know; those of the first round do not. But these know the less of
-            # the classes, the less the labels say of them: wrong at a rate r, 1 - 2r.
-            known = fit_link(first, rows.labels, multiplicity, N)
-            link = no_surer(link, scores, known, first, multiplicity, 1.0 - 2.0 * rate)
         if n_classes == 2:
             cleaning = min(1.0, rate / FULL_CLEANING_RATE)
             share = cuts.predicted_share(scores, Z, multiplicity, cleaning)

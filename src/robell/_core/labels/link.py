@@ -39,7 +39,6 @@ EM_STEPS = 25
 LAST_EM_STEPS = 12  # few steps from the prior: later ones find fewer wrong labels
 EM_TOLERANCE = 1e-3
 MOST_FULL = 50  # classes: a matrix of more has more entries than its table can tell, and takes long
-LEAST_SURE = 0.1  # of the log-odds that a link says, where a first one says less
 FULL_ROUNDS = 2  # of label probabilities and the full link in turn
 FULL_RIDGE = 1.0  # for scores of unit spread
 FULL_STEPS = 60
@@ -130,25 +129,6 @@ def fit_slope_to(scores: Array, likelihood: Array, weight: Array, n_steps: int =
         np.concatenate([[0.0], theta[1:]]),
         class_shares(target.T, weight),
     )
-
-
-def no_surer(
-    link: Link, scores: Array, first: Link, first_scores: Array, weight: Array, part: float
-) -> Link:
-    """Return the link of two classes with log-odds that spread less, as those of a first link do.
-
-        l <- m + c (l - m),      c = (sd of the first log-odds / sd of l)^part, 1 at the most
-
-    m is their mean. Which row is surer than which, and so what is predicted, stays.
-    """
-    difference = np.array([-1.0, 1.0])
-    odds, first_odds = link.logits(scores) @ difference, first.logits(first_scores) @ difference
-    mean, first_mean = weight @ odds / weight.sum(), weight @ first_odds / weight.sum()
-    spread = float(np.sqrt(weight @ np.square(odds - mean)))
-    first_spread = float(np.sqrt(weight @ np.square(first_odds - first_mean)))
-    c = float(np.clip(first_spread / spread, LEAST_SURE, 1.0)) ** part if spread > 0 else 1.0
-    offsets = c * link.offsets + (1.0 - c) * np.array([0.0, mean])
-    return Link(c * link.matrix, offsets, link.shares)
 
 
 def fit_full(scores: Array, Z: Array, weight: Array, slope: float) -> Link:
