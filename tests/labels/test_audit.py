@@ -13,9 +13,11 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 import robell.tables.leaks as prepare_module
 import robell.tables.read as read_module
+from robell import find_label_issues
 from robell._tools.files import FileError
 from robell.cli import main
 from robell.labels.audit import audit
@@ -174,6 +176,20 @@ def test_copies_of_rows_do_not_make_random_labels_look_learnable(rng):
     assert audit(frame, "label").trust == "none"
     folds = random_folds(X, (label == "1").astype(int), 5, rng)
     assert all(len(set(folds[start : start + 6])) == 1 for start in range(0, 360, 6))
+
+
+@pytest.mark.parametrize("n_kinds", [2, 10])
+def test_rows_of_few_kinds_are_not_hidden_with_their_whole_kind(rng, n_kinds):
+    """They were judged by the other kinds: no signal, and every right label was suspect."""
+    kind = rng.integers(0, n_kinds, 300)
+    wrong = rng.random(300) < 0.1
+    label = np.where((kind % 2 == 1) ^ wrong, "yes", "no")
+    result = audit(pd.DataFrame({"kind": np.array(list("abcdefghij"))[kind], "y": label}), "y")
+    assert result.trust == "good"
+    assert result.p_value < 0.001
+    model, columns = LogisticRegression(), np.eye(n_kinds)[kind]
+    issues = find_label_issues(columns, label, estimator=model, random_state=0)
+    assert set(issues.index) <= set(np.flatnonzero(wrong))
 
 
 def test_a_sample_has_every_class_by_its_share_and_five_rows_at_least():

@@ -67,6 +67,19 @@ def test_a_round_trip(audited, tmp_path, kind):
         write_review(file, review)
 
 
+@pytest.mark.parametrize(("given", "answer"), [("2.0", "2"), ("Ham", "ham ")])
+def test_the_given_label_in_another_spelling_keeps_the_row(audited, tmp_path, given, answer):
+    entry = to_argilla(audited[1])[0]
+    entry["metadata"]["given"] = given
+    review = write_review(_answered([entry], "argilla", [answer]), tmp_path / "reviewed.csv")
+    assert pd.read_csv(review)["decision"].tolist() == ["keep"]
+
+
+def test_a_frame_is_no_review_yet(audited):
+    with pytest.raises(FileError, match="write_review makes one of a frame"):
+        audit(FRAME, "label", reviewed=audited[1].to_frame())
+
+
 def test_no_decision_of_a_large_frame_is_lost(audited, tmp_path, monkeypatch):
     """Of a frame of more than ten million cells a sample of the decisions was written."""
     frame = audited[1].to_frame()

@@ -18,7 +18,14 @@ from robell._tools.files import FileError, write_atomically
 from robell._tools.text import percent, said, spreadsheet_plain, visible
 from robell.labels.audit.result import as_csv
 from robell.labels.issues import find_label_issues
-from robell.labels.review.review import CHANGE, DROP, KEEP, LOG_START, read_review
+from robell.labels.review.review import (
+    CHANGE,
+    DROP,
+    KEEP,
+    LOG_START,
+    read_review,
+    same_label,
+)
 from robell.tables.read import read_table
 
 QUESTION, OBJECT = "label", "row"  # names of the choice, and of what it is about
@@ -270,7 +277,7 @@ def _rows(decisions, name):
             both = " and ".join(said(answer, 30) for answer in sorted(set(answers))[:2])
             raise FileError(f"{where}: row {keys['row']} was answered {both}: agree on one")
         answer, given = next(iter(answers), None), str(keys["given"])
-        word = "" if answer is None else KEEP if answer == given else CHANGE
+        word = "" if answer is None else KEEP if same_label(answer, given) else CHANGE
         word = DROP if answer == DROP else word
         label = answer if word == CHANGE else given if word == KEEP else ""
         rows.append([keys["row"], keys["target"], given, word, label, keys["fingerprint"]])

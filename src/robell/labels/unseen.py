@@ -64,7 +64,11 @@ def stratified_sample(codes, most, rng):
 
 
 def random_folds(X, codes, n_folds, rng):
-    """Return the fold of every row by chance, classes spread evenly, equal numeric rows in one."""
+    """Return the fold of every row by chance, classes spread evenly, copies of a row in one.
+
+    Equal numeric rows are copies, unless they are many under several labels: these are different
+    observations, which the judge leaves out in parts.
+    """
     try:
         is_numeric = np.asarray(X).dtype.kind in "fiub"
     except (TypeError, ValueError):
@@ -72,8 +76,12 @@ def random_folds(X, codes, n_folds, rng):
     columns = np.asarray(X, np.float64) if is_numeric else np.arange(len(codes))[:, None]
     if len(columns) != len(codes):
         raise ValueError(f"X has {len(columns)} rows, y has {len(codes)}")
-    twins = find_twins(columns)
-    first, group = (np.arange(len(codes)),) * 2 if twins is None else twins[:2]
+    rows = first = group = np.arange(len(codes))
+    if (twins := find_twins(columns)) is not None:
+        parts = twins.in_parts(np.ones(len(codes)), codes)
+        is_copy = True if parts.parts is None else parts.parts[0][parts.group] == 1
+        unit = np.where(is_copy, twins.group, len(rows) + rows)
+        first, group = np.unique(unit, return_index=True, return_inverse=True)[1:]
     shuffled = rng.permutation(len(first))
     by_class = shuffled[np.argsort(codes[first][shuffled], kind="stable")]
     fold = np.empty(len(first), int)

@@ -118,6 +118,8 @@ class Review:
 
 def read_reviews(paths, target):
     """Read earlier reviews of a column of labels, one path or several, as one review."""
+    if hasattr(paths, "columns"):
+        raise FileError("reviewed: give the file of a review; write_review makes one of a frame")
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     decisions: list[Decision] = []
