@@ -103,6 +103,15 @@ def test_a_file_a_frame_and_arrays_give_the_same_rows(tmp_path):
         assert rows.labels.tolist() == ["no", "yes"]  # the smaller class is 1
 
 
+def test_tables_of_names_that_read_alike_are_both_compared():
+    one, other = blobs("a"), blobs("bb", counts=(30, 20))
+    tables, unavailable = read_all({1: one, "1": other}, "label")
+    assert {name: len(rows.y) for name, rows in tables.items()} == {"1": 60, "1 (2)": 50}
+    assert not unavailable
+    with pytest.raises(StudyError, match="there is no table to compare models on"):
+        compare({}, ["rvfl"])
+
+
 def test_a_table_without_a_name_takes_none_that_a_file_has(tmp_path):
     blobs("a").to_csv(tmp_path / "table 1.csv", index=False)
     tables, _ = read_all([tmp_path / "table 1.csv", blobs("bb", counts=(30, 20))], "label")

@@ -126,6 +126,25 @@ def test_each_table_is_tested_by_its_own_number_of_folds(tmp_path):
     )
 
 
+def test_folds_and_repeats_tell_splits_apart_together(tmp_path):
+    array = scores(n_splits=6)
+    frame = long(array)
+    fold, repeat = frame["Fold"] % 3, frame["Fold"] // 3
+    plain = go(frame, tmp_path / "a", test_share=1 / 3).cells["accuracy"]
+    columns = {"repeat": repeat, "Fold": fold}
+    together = go(frame.assign(**columns), tmp_path / "b").cells["accuracy"]
+    rows = frame.assign(**columns).pivot(
+        index=["Data set", "repeat", "Fold"], columns="Model", values="Score"
+    )
+    side = go(rows.reset_index(), tmp_path / "c", metric="accuracy").cells["accuracy"]
+    assert sorted(side.models) == sorted(MODELS)
+    for cell in (together, side):
+        assert cell.n_seeds == (6,) * 8
+        assert cell.test_shares == pytest.approx(plain.test_shares)
+    for one, other in zip(plain.splits["accuracy"], together.splits["accuracy"], strict=True):
+        assert sorted(one.tolist()) == sorted(other.tolist())
+
+
 def test_equal_ranks_name_all_their_models(tmp_path):
     frame = pd.DataFrame({"set": ["a", "b"], "net": [0.1, 0.2], "tree": [0.2, 0.1], "line": 0.0})
     found = go(frame, tmp_path, metric="auc")

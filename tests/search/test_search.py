@@ -33,6 +33,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from robell import (
     ELMClassifier,
+    IntuitionisticFuzzyRVFLClassifier,
     MultiViewRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
@@ -632,6 +633,17 @@ def test_a_fold_of_a_regressor_without_test_rows(rng):
         theirs, ours = both(RVFLRegressor(random_state=0), grid, X, X[:, 0], **settings)
     assert_same(theirs, ours, 1e-9)
     assert ours.n_shared_ == 2
+
+
+def test_a_class_whose_rows_all_weigh_nothing_is_named():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.arange(60) % 10 == 0  # surrounded by the other class
+    model = IntuitionisticFuzzyRVFLClassifier(kernel_width=2.0, calibrate=False, random_state=0)
+    for kind in (GridSearchCV, RVFLGridSearchCV):
+        search = kind(model, {"C": [0.1, 10.0]}, cv=3, refit=False)
+        with pytest.warns(UserWarning, match="all rows of class True have the intuition"):
+            search.fit(X, y)
+    assert search.n_shared_ == 6
 
 
 def test_unseen_classes_in_a_test_fold():

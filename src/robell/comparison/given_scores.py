@@ -97,7 +97,8 @@ def compare_scores(
 
     A wide table has a column of names of tables first, or as the index of a data frame of pandas,
     and one column of scores for each model. A long one has the columns table (or dataset), model,
-    value (or score) or columns named as metrics, and perhaps split (or fold, repeat) and metric.
+    value (or score) or columns named as metrics, and perhaps split (or fold, repeat, or several of
+    these) and metric.
     Columns that count the rows are left out. Cells may be empty: ranks and tests are over the
     tables of which every model has a score, and the page says which are not.
 
@@ -117,7 +118,7 @@ def compare_scores(
         then no two models are called practically equal.
     test_share : float, default=None
         Share of the rows that each split was tested on; by default that of cross-validation with as
-        many folds as the table has splits.
+        many folds as the table has splits, or different ones in its column split or fold.
     encoding, delimiter : str, default="utf-8", None
         Of a text file.
     out : path-like, default="robell-scores"
@@ -231,7 +232,7 @@ def _read(data, metric, encoding, delimiter):
             continue
         row = splits.setdefault(split, {})
         if model in row:
-            what = f", split {said(split)}" if split else ""
+            what = f", split {said(' '.join(split))}" if split else ""
             raise FileError(f"{place}{what} stands there twice; a column split tells them apart")
         row[model] = [value]
     if not scores:
@@ -280,7 +281,8 @@ def _rows(name, columns, metric):
         roles = {"table": first, **roles}
     elif "table" not in roles:
         raise FileError(f"{name}: no column says which table a score is of; name one 'table'")
-    taken = roles.values() if is_long else (roles["table"], roles.get("split"))
+    splits = [one for of in ROLES["split"] for one in columns if _key(one) == of]  # folds first
+    taken = roles.values() if is_long else (roles["table"], *splits)
     values = [one for one in columns if one not in taken]
     if "value" in roles and is_long:
         values = [roles["value"]]
@@ -294,7 +296,8 @@ def _rows(name, columns, metric):
         row = {role: columns[one][k] or "" for role, one in roles.items()}
         for value in values:
             what = "" if not is_long else row.get("metric", "") if "value" in roles else value
-            place = row["table"], row.get("split", ""), row["model"] if is_long else value
+            split = tuple(columns[one][k] or "" for one in splits)
+            place = row["table"], split, row["model"] if is_long else value
             yield k + 1, what or metric or "score", *place, columns[value][k]
 
 
@@ -341,7 +344,8 @@ def _cell(metric, found, models, rope, test_share, named):
     if rope is None:
         are_shares = np.min(values) >= 0 and np.max(values) <= 1 and _key(metric) not in WITHOUT_END
         rope = ROPE if are_shares else 0.0
-    shares = {table: test_share or 1 / max(2, len(splits)) for table, splits in found.items()}
+    folds = {table: len({split[:1] for split in splits}) for table, splits in found.items()}
+    shares = {table: test_share or 1 / max(2, n) for table, n in folds.items()}
     cell = replace(cell, rope=rope, shares=shares)
     remarks = []
     if gaps := cell.left_out:

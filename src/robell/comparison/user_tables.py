@@ -56,8 +56,8 @@ def read_all(data, target=None, drop=(), memory_limit=None, **text):
 
 def _named(data):
     """Return every table by its name: a file's without its ending, or the one it was given."""
-    if isinstance(data, dict):
-        return {str(name): source for name, source in data.items()}
+    if isinstance(data, dict) and data:
+        return dict(zip(unique(map(str, data)), data.values(), strict=True))
     if _is_pair(data) or isinstance(data, str | os.PathLike) or hasattr(data, "shape"):
         data = [data]
     paths: dict[Path, Path] = {}

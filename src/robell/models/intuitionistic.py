@@ -166,13 +166,6 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
     def _weights_of(self, rows, statistics, width, setting):
         score = intuitionistic_scores(statistics, rows.labels)
         used, erased = without_empty_classes(score, rows.labels)
-        return used ** float(setting["score_power"]), (score, erased, statistics)
-
-    def _remember_weights(self, prepared, found):
-        score, erased, statistics = found
-        self.score_ = prepared.in_order_given(score, 0.0)
-        self.foreign_share_ = prepared.in_order_given(statistics.foreign_share, np.nan)
-        self.radius_ = prepared.in_order_given(statistics.radius, np.nan)
         if len(erased):
             which = ", ".join(map(repr, self.classes_[erased].tolist()))
             warnings.warn(
@@ -181,3 +174,10 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
                 UserWarning,
                 stacklevel=level_of_user(),
             )
+        return used ** float(setting["score_power"]), (score, statistics)
+
+    def _remember_weights(self, prepared, found):
+        score, statistics = found
+        self.score_ = prepared.in_order_given(score, 0.0)
+        self.foreign_share_ = prepared.in_order_given(statistics.foreign_share, np.nan)
+        self.radius_ = prepared.in_order_given(statistics.radius, np.nan)
