@@ -892,7 +892,7 @@ class LeftOutCalibrationDisplay(_Display):
         n_bins : int, default=10
             Points of the curve.
         random_state : int, RandomState instance or None, default=None
-            Seed of the folds; equal rows are in one fold.
+            Seed of the folds; copies of a row are in one fold.
         ax : matplotlib axes, default=None
             Where to draw; None makes a figure.
 

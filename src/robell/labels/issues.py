@@ -148,8 +148,8 @@ def find_label_issues(
     classes : array-like of shape (n_classes,), default=None
         The classes in the order of ``pred_proba``; by default the sorted labels.
     estimator : classifier, default=None
-        A classifier with ``predict_proba``; its probabilities are made on five folds, equal rows
-        in one fold.
+        A classifier with ``predict_proba``; its probabilities are made on five folds, copies of a
+        row in one fold.
     groups : array-like of shape (n_samples,), default=None
         The supplier, month or site of each row. Labels are then judged by the rates of their own
         group, and the result's ``groups`` says which groups differ more than by chance. Leave the
@@ -364,7 +364,7 @@ def find_target_issues(
     predictions : array-like of shape (n_samples,), default=None
         Predictions by a model that has not seen the row, as ``cross_val_predict`` makes them.
     estimator : regressor, default=None
-        Its predictions are made on five folds, equal rows in one fold.
+        Its predictions are made on five folds, copies of a row in one fold.
     coverage : float, default=0.9
         How often the intervals are to hold the right target.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from robell._core.labels.noise import separations
-from robell._core.ridge.twins import find_twins
+from robell._core.ridge.twins import left_out_together
 from robell.models.noise_robust import NoiseRobustRVFLClassifier, NoSignalWarning
 
 CHECKED_ROWS = 20_000  # of a larger table a sample of so many is used, each row hidden once
@@ -64,7 +64,10 @@ def stratified_sample(codes, most, rng):
 
 
 def random_folds(X, codes, n_folds, rng):
-    """Return the fold of every row by chance, classes spread evenly, equal numeric rows in one."""
+    """Return the fold of every row by chance, classes spread evenly, equal numeric rows in one.
+
+    Equal rows that are left out in parts, for they are no copies of one record, are dealt singly.
+    """
     try:
         is_numeric = np.asarray(X).dtype.kind in "fiub"
     except (TypeError, ValueError):
@@ -72,8 +75,12 @@ def random_folds(X, codes, n_folds, rng):
     columns = np.asarray(X, np.float64) if is_numeric else np.arange(len(codes))[:, None]
     if len(columns) != len(codes):
         raise ValueError(f"X has {len(columns)} rows, y has {len(codes)}")
-    twins = find_twins(columns)
-    first, group = (np.arange(len(codes)),) * 2 if twins is None else twins[:2]
+    group = np.arange(len(codes))
+    twins = left_out_together(columns, codes, np.ones(len(codes)))
+    if twins is not None:
+        together = twins.parts is None or twins.parts.own[twins.group] == 0.0
+        group = np.where(together, twins.first[twins.group], group)
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
     shuffled = rng.permutation(len(first))
     by_class = shuffled[np.argsort(codes[first][shuffled], kind="stable")]
     fold = np.empty(len(first), int)
