@@ -244,8 +244,8 @@ def fit_page(result, *, command="", source=None):
     if result.assessment.decision is not None:
         sections.append(_curves(result))
     method = html.Paragraph(
-        f"The rows were dealt out to {result.assessment.n_folds} parts, copies of a row to "
-        "the same one, and each part was predicted by a model fitted to the others. Probabilities are "
+        f"The rows were dealt out to {result.assessment.n_folds} parts, copies of a row to one, "
+        "and each part was predicted by a model fitted to the others. Probabilities are "
         "calibrated, and thresholds chosen for the measures above, by the other parts too; so no "
         "row took part in its own prediction or flag. Intervals come from 200 samples of the "
         "held-out rows, drawn with replacement. Then the model was fitted to all rows."
