@@ -192,6 +192,17 @@ def test_rows_of_few_kinds_are_not_hidden_with_their_whole_kind(rng, n_kinds):
     assert set(issues.index) <= set(np.flatnonzero(wrong))
 
 
+def test_few_kinds_of_rows_are_in_all_folds(rng):
+    """A kind hidden whole would be judged by the others alone."""
+    kind = rng.integers(0, 2, 120)
+    codes = (rng.random(120) < np.array([0.1, 0.9])[kind]).astype(int)
+    folds = random_folds(kind[:, None], codes, 5, rng)
+    assert all(set(folds[kind == k]) == set(range(5)) for k in (0, 1))
+    unseen = predict_unseen(kind[:, None].astype(float), codes, 2, 0)
+    assert unseen.separations.min() > 0.8
+    assert unseen.misfits < 0.2
+
+
 def test_a_sample_has_every_class_by_its_share_and_five_rows_at_least():
     codes = np.repeat([0, 1, 2], [900, 96, 4])
     rng = np.random.default_rng(0)

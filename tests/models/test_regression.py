@@ -216,6 +216,15 @@ def test_intervals_of_rows_that_are_all_equal_are_those_of_the_other_rows_target
     np.testing.assert_allclose(model.interval_residuals_[:, 0], np.abs(y - others), atol=1e-9)
 
 
+@pytest.mark.parametrize("intervals", [False, True])
+def test_rows_that_are_all_equal_have_the_mean_target_without_a_penalty(intervals, rng):
+    y, weight = rng.normal(size=40), rng.uniform(0.0, 2.0, 40)
+    model = RVFLRegressor(5, C=np.inf, intervals=intervals, random_state=0)
+    model.fit(np.tile(rng.normal(size=2), (40, 1)), y, weight)
+    np.testing.assert_allclose(model.coef_, 0.0, atol=1e-9)
+    np.testing.assert_allclose(model.intercept_, np.average(y, weights=weight))
+
+
 def test_intervals_that_cannot_be():
     X, y = table(19, n_targets=1)
     model = RVFLRegressor(5, intervals=True, random_state=0).fit(X, y)

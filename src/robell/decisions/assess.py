@@ -133,7 +133,7 @@ class HeldOut:
 
 
 def hold_out(model, X, codes, n_classes, random_state):
-    """Hide each row once, copies together, and score it by a model fitted to the others."""
+    """Hide each row once, with its copies, and score it by a model fitted to the others."""
     rng = np.random.default_rng(random_state)
     places = stratified_sample(codes, MOST_ROWS, rng)
     X, codes = X[places], codes[places]

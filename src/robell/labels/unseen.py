@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from robell._core.labels.noise import separations
-from robell._core.ridge.twins import find_twins
+from robell._core.ridge.twins import left_out_together
 from robell.models.noise_robust import NoiseRobustRVFLClassifier, NoSignalWarning
 
 CHECKED_ROWS = 20_000  # of a larger table a sample of so many is used, each row hidden once
@@ -64,10 +64,9 @@ def stratified_sample(codes, most, rng):
 
 
 def random_folds(X, codes, n_folds, rng):
-    """Return the fold of every row by chance, classes spread evenly, copies of a row in one.
+    """Return the fold of every row by chance, classes spread evenly, equal numeric rows in one.
 
-    Equal numeric rows are copies, unless they are many under several labels: these are different
-    observations, which the judge leaves out in parts.
+    Equal rows that are left out in parts, for they are no copies of one record, are dealt singly.
     """
     try:
         is_numeric = np.asarray(X).dtype.kind in "fiub"
@@ -76,12 +75,12 @@ def random_folds(X, codes, n_folds, rng):
     columns = np.asarray(X, np.float64) if is_numeric else np.arange(len(codes))[:, None]
     if len(columns) != len(codes):
         raise ValueError(f"X has {len(columns)} rows, y has {len(codes)}")
-    rows = first = group = np.arange(len(codes))
-    if (twins := find_twins(columns)) is not None:
-        parts = twins.in_parts(np.ones(len(codes)), codes)
-        is_copy = True if parts.parts is None else parts.parts[0][parts.group] == 1
-        unit = np.where(is_copy, twins.group, len(rows) + rows)
-        first, group = np.unique(unit, return_index=True, return_inverse=True)[1:]
+    group = np.arange(len(codes))
+    twins = left_out_together(columns, codes, np.ones(len(codes)))
+    if twins is not None:
+        together = twins.parts is None or twins.parts.own[twins.group] == 0.0
+        group = np.where(together, twins.first[twins.group], group)
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
     shuffled = rng.permutation(len(first))
     by_class = shuffled[np.argsort(codes[first][shuffled], kind="stable")]
     fold = np.empty(len(first), int)

@@ -31,7 +31,7 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
     C : float or "loo", default=1.0
         Weight of the errors, 1/alpha of ``Ridge``: smaller values regularise more. ``"loo"`` and
         ``np.inf`` as in :class:`RVFLClassifier`; of several targets each counts in units of its
-        own spread, that of the means of equal rows.
+        own spread.
     direct_link : bool, default=True
         Whether the inputs enter the output layer too. Without, the model is an ELM.
     bias_scale : float, default=0.1

@@ -20,7 +20,7 @@ from robell._core.layers.features import (
 )
 from robell._core.ridge.lapack import add_gram, aligned
 from robell._core.ridge.loo import decompose, keeps_digits, left_out_residuals
-from robell._core.ridge.solve import Blocks, InBlocks, mean_of_targets, normal_equations
+from robell._core.ridge.solve import Blocks, InBlocks, mean_of_columns, normal_equations
 from robell._core.ridge.sweep import (
     NestedRidge,
     WeightedGram,
@@ -215,7 +215,7 @@ def _solve_centred(systems):
     """Yield β of a regressor, whose constant is free: t̄ - m̄β of the ridge without means."""
     design, total = systems.design, _only_weights(systems)
     mean = sum(total[rows] @ M for rows, M in design)[1:] / total.sum()
-    target_mean = mean_of_targets(systems.T, total)
+    target_mean = mean_of_columns(systems.T, total)
     behind = design.changed(lambda M: M[:, 1:] - mean, design.n_columns - 1)
     centred = systems._replace(
         design=kept(behind), T=systems.T - target_mean, widths=systems.widths - 1

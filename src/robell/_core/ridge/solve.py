@@ -555,7 +555,7 @@ class WithConstant(System):
         if further_penalty is not None:
             raise TypeError("a ridge with a free constant takes no further penalty")
         self.shift = next(iter(design))[1][:, 1:].mean(0)
-        self.mean: Any = mean_of_targets(T, w)
+        self.mean: Any = mean_of_columns(T, w)
 
         def near_zero(M: Any) -> Any:
             return namespace(M).hstack([M[:, :1], M[:, 1:] - self.shift])
@@ -583,7 +583,7 @@ class WithConstant(System):
         w = xp.ones_like(self.T[:, 0]) if w is None else w
         total, root = w.sum(), xp.sqrt(w)[:, None]
         M = self.design.whole()[:, 1:]
-        mean = w @ M / total
+        mean = mean_of_columns(M, w)  # exact for constants: C → ∞ would fit rounding
         M = (M - mean) * root
         require_finite(M)
         return Rows(M, self.T * root, root, root[:, 0] / xp.sqrt(total), mean)
@@ -605,8 +605,8 @@ class WithConstant(System):
         return squared_errors(behind, self.T, w, counted, spectrum, penalties, remembered)
 
 
-def mean_of_targets(T: Any, w: Any | None) -> Any:
-    """Return t̄, without rounding where all targets of a column are equal."""
+def mean_of_columns(T: Any, w: Any | None) -> Any:
+    """Return t̄, without rounding where all values of a column are equal."""
     off = T - T[0]
     return T[0] + (off.mean(0) if w is None else w @ off / w.sum())
 
@@ -614,7 +614,7 @@ def mean_of_targets(T: Any, w: Any | None) -> Any:
 def spread_of_targets(T: Any, w: Any) -> Any:
     """Return the standard deviation of every target, 1 for a constant one."""
     xp = namespace(T)
-    off = abs(T - mean_of_targets(T, w))
+    off = abs(T - mean_of_columns(T, w))
     largest = xp.amax(off, 0)
     largest = xp.where(largest > 0.0, largest, xp.ones_like(largest))
     spread = largest * xp.sqrt(w @ xp.square(off / largest) / w.sum())

@@ -1,10 +1,11 @@
-"""Equal rows are one row: merged before the ridge is solved, so that copies are left out together.
+"""Equal rows are merged before the ridge is solved, so that copies are left out together.
 
 Rows with the same features m contribute Σ_i w_i |mβ - t_i|² = w |mβ - t|² + const, where
 w = Σ_i w_i and t = Σ_i w_i t_i / w. The merged system has the same solution, and leaving out its
 one row leaves out all copies: no row is scored by a model that has seen its twin. The squared
 errors differ by the same constant under every penalty, so the same penalty is chosen. Folds keep
-copies together too: a row's fold depends on what the row is, not on where it stands.
+copies together too: a row's fold depends on what the row is, not on where it stands. Equal rows
+under several labels or targets are no copies: they are divided (:meth:`Twins.in_parts`).
 """
 
 from __future__ import annotations
@@ -199,7 +200,8 @@ def fold_shares(X: Array, labels: Labels, multiplicity: Array) -> Array:
     """
     # Dealt out in the order of a hash of their numbers, class by class, so that neither the order
     # of the rows, nor how often each occurs, nor the names of the classes change anything.
-    twins = left_out_together(X, labels, multiplicity) or Twins(*[np.arange(len(X))] * 2)
+    each = np.arange(len(X))
+    twins = left_out_together(X, labels, multiplicity) or Twins(each, each)
     first, group, parts = np.asarray(twins.first), np.asarray(twins.group), twins.parts
     counts = np.zeros((len(first), int(labels.max()) + 1))
     np.add.at(counts, (group, labels), multiplicity)
@@ -212,11 +214,11 @@ def fold_shares(X: Array, labels: Labels, multiplicity: Array) -> Array:
     np.minimum.at(smallest, label, keys)
     order = np.lexsort((keys, np.argsort(by_rows)[label], smallest[label]))
     n_folds = min(len(first), FOLDS if len(first) <= MANY else FOLDS_OF_MANY)
-    shares = np.empty((len(first), n_folds))
+    shares: Array = np.empty((len(first), n_folds))
     shares[order] = np.eye(n_folds)[np.arange(len(first)) % n_folds]
     if parts is not None:
         shares = sum_by_group(shares, parts.whole, len(first)) / parts.n_parts[:, None]
         # Rounded: a row of which rounding alone is left would be a class of no weight.
         shares = twins.merge(multiplicity, shares[group])[1].clip(0.0).round(12)
         shares /= shares.sum(axis=1, keepdims=True)
-    return shares[group]
+    return np.asarray(shares[group])
