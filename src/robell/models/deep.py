@@ -104,7 +104,7 @@ class DeepLayers(FamilyMember):
     def _layer_designs(self, X):
         """Yield the design matrix [1 x h_l] of each layer."""
         width, n_layers = self._n_shared() + int(self.n_hidden), int(self.n_layers)
-        kept = kept_outputs(X, int(self.n_hidden), n_layers)
+        kept: Any = kept_outputs(X, int(self.n_hidden), n_layers)
         for rows in row_blocks(X, int(self.n_hidden)) if kept else []:
             x = in_double_precision(X[rows])
             outputs = hidden_outputs(x, self._layers(), self.activation)

@@ -332,7 +332,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         given = one_hot(labels, len(self.classes_))
         ensemble = self._draw(rows, multiplicity, given, seed, threads)
         fit = partial(fit_with_equal_classes, ensemble, multiplicity, threads=threads)
-        places, *known = judged()
+        places, known_labels, known_weight = judged()
+        known = known_labels, known_weight
 
         weights = WEIGHTS / WEIGHTS.sum()
         members, scores = fit(given, weights)
@@ -508,10 +509,11 @@ def rows_judged(rows, n_classes, seed):
 
     They are on the host: all rows, or a keyed sample.
     """
-    some = draw_keyed(*rows, n_classes, seed, MOST_JUDGED, MOST_EXACT)
+    X, labels, weight = rows
+    some = draw_keyed(X, labels, weight, n_classes, seed, MOST_JUDGED, MOST_EXACT)
     if some is None:
-        return slice(None), to_host(rows.labels), to_host(rows.multiplicity)
-    return tuple(map(to_host, (some.places, rows.labels[some.places], some.weight)))
+        return slice(None), to_host(labels), to_host(weight)
+    return tuple(map(to_host, (some.places, labels[some.places], some.weight)))
 
 
 def p_of_no_signal(scores, labels, weight, group):
