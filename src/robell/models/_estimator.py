@@ -242,6 +242,12 @@ class FamilyMember(BaseEstimator):
 
     # -- the gate ------------------------------------------------------------------------
 
+    @classmethod
+    @cache
+    def _get_param_names(cls):
+        """Return the names of the parameters: scikit-learn reads the signature on every call."""
+        return super()._get_param_names()
+
     def _validate_params(self):
         """Check the parameters; a whole number may be too large to be a float, as 10**400 is."""
         super()._validate_params()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -333,13 +333,13 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         given = one_hot(labels, len(self.classes_))
         ensemble = self._draw(rows, multiplicity, given, seed, threads)
         fit = partial(fit_with_equal_classes, ensemble, multiplicity, threads=threads)
-        judged = judged()
-        places, known = judged.places, (judged.labels, judged.weight)
+        places, known_labels, known_weight = judged()
+        known = known_labels, known_weight
 
         weights = WEIGHTS / WEIGHTS.sum()
         members, scores = fit(given, weights)
         moves = moves_of_constant(ensemble.distinct, multiplicity, given)
-        p_value = p_of_no_signal(scores - moves, judged, ensemble.distinct.group)
+        p_value = p_of_no_signal((scores - moves)[places], *known, ensemble.distinct.group[places])
         rate = noise.common_rate(scores[places], *known)
         N = noise.noise_matrix(scores[places], *known, rate)
         link = fit_slope(scores[places], *known, N)
@@ -351,7 +351,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             members, scores = fit(given + cleaning * (Z - given), weights)
             link = fit_link(scores[places], *known, N)
         self._store(ensemble.drawn, members, weights)
-        self._fit_decision(scores[places], judged, rate, N, link)
+        self._fit_decision(scores[places], *known, rate, N, link)
         return scores, N, link, p_value
 
     def _draw(self, rows, multiplicity, given, seed, threads):
@@ -382,14 +382,14 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         self.member_weights_ = weights
         self.C_ = np.array([1.0 / ridge.penalty for ridge in members.ridges])
 
-    def _fit_decision(self, scores, rows, rate, N, link):
+    def _fit_decision(self, scores, labels, multiplicity, rate, N, link):
         """Fit the probabilities, and choose where to cut them."""
-        multiplicity, n_classes = rows.weight, len(self.classes_)
-        Z = posterior(link.probability(scores), rows.labels, N)
+        n_classes = len(self.classes_)
+        Z = posterior(link.probability(scores), labels, N)
         # Under the common noise rate alone: in a table with right labels a small class's own rate,
         # taken from few rows, moves probabilities further than it mends.
         N = noise.even_noise(np.full(n_classes, rate))
-        link = fit_link(scores, rows.labels, multiplicity, N)
+        link = fit_link(scores, labels, multiplicity, N)
         if n_classes == 2:
             cleaning = min(1.0, rate / FULL_CLEANING_RATE)
             share = cuts.predicted_share(scores, Z, multiplicity, cleaning)
@@ -504,30 +504,25 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         return logits
 
 
-class Judged(NamedTuple):
-    """Rows that noise, link and cuts are estimated from, on the host: all, or a keyed sample."""
-
-    places: Any
-    labels: np.ndarray
-    weight: np.ndarray
-
-
 def rows_judged(rows, n_classes, seed):
-    """Return the rows that noise, link and cuts are estimated from."""
+    """Return places, labels and weights of the rows that noise, link and cuts are estimated from.
+
+    They are on the host: all rows, or a keyed sample.
+    """
     X, labels, weight = rows
     some = draw_keyed(X, labels, weight, n_classes, seed, MOST_JUDGED, MOST_EXACT)
     if some is None:
-        return Judged(slice(None), to_host(rows.labels), to_host(rows.multiplicity))
-    return Judged(*map(to_host, (some.places, rows.labels[some.places], some.weight)))
+        return slice(None), to_host(labels), to_host(weight)
+    return tuple(map(to_host, (some.places, labels[some.places], some.weight)))
 
 
-def p_of_no_signal(scores, judged, group):
+def p_of_no_signal(scores, labels, weight, group):
     """Return the p-value of the columns knowing nothing, 0 of MOST_UNTESTED rows or fewer."""
-    weight = np.bincount(group[judged.places], judged.weight)  # equal rows are one row
-    n_rows = weight.sum() ** 2 / (weight @ weight)
+    merged = np.bincount(group, weight)  # equal rows are one row
+    n_rows = merged.sum() ** 2 / (merged @ merged)
     if n_rows <= MOST_UNTESTED:
         return 0.0
-    areas, errors = noise.separations(scores[judged.places], judged.labels, judged.weight, n_rows)
+    areas, errors = noise.separations(scores, labels, weight, n_rows)
     return noise.signal(float((areas.mean() - 0.5) / errors.mean()))
 
 

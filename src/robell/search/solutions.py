@@ -444,13 +444,6 @@ def _sweep(systems, totals, penalties):
 LEFT = 0.25
 
 
-class Sums(NamedTuple):
-    """Sums over rows."""
-
-    G: np.ndarray  # the lower triangle of MᵀM
-    R: np.ndarray  # MᵀT
-
-
 class AllRows:
     """The features of all rows that folds have in common, given the targets of some rows.
 
@@ -478,7 +471,8 @@ class AllRows:
         X, self.T = in_double_precision(model._validate_new(X)[order]), T[order]
         self.M = M = np.empty((n_rows, n_columns))
         self.reach = 0.0  # how large the sums before the activation may be
-        self.parts = {}  # the sums of parts of the rows, by their first and their end
+        # MᵀM, its lower triangle, and MᵀT of parts of the rows, by their first and their end
+        self.parts = {}
         step = rows_per_block(2 * n_columns)
         for first, last in pairwise([0, *ends]):
             R = np.zeros((n_columns, T.shape[1]))
@@ -491,9 +485,10 @@ class AllRows:
                 with np.errstate(over="ignore", invalid="ignore"):  # sums are looked at as a whole
                     R += block.T @ self.T[rows]
                 self.reach = max(self.reach, reach(X[rows]))
-            self.parts[first, last] = Sums(_gram(M[first:last]), R)
-        G, R = (sum(sums, np.zeros(())) for sums in zip(*self.parts.values(), strict=True))
-        self.sums = Sums(G, R)
+            self.parts[first, last] = _gram(M[first:last]), R
+        self.G, self.R = (
+            sum(sums, np.zeros(())) for sums in zip(*self.parts.values(), strict=True)
+        )
 
 
 class Whole:
@@ -516,9 +511,9 @@ class Whole:
             return None  # some class has no row to be fitted to
         held_out = self.all.parts.get((rows.start, rows.stop)) if isinstance(rows, slice) else None
         if held_out is None:
-            held_out = Sums(_gram(self.test), self.test.T @ everyone[rows])
-        G, R = self.all.sums.G - held_out.G, self.all.sums.R - held_out.R
-        if not (np.diagonal(G) >= LEFT * np.diagonal(self.all.sums.G)).all():
+            held_out = _gram(self.test), self.test.T @ everyone[rows]
+        G, R = self.all.G - held_out[0], self.all.R - held_out[1]
+        if not (np.diagonal(G) >= LEFT * np.diagonal(self.all.G)).all():
             return None
         design = self.design
         if isinstance(rows, slice):
@@ -555,7 +550,7 @@ def whole_table(task, model, prepared, T, group, number):
         made[key] = AllRows(model, layer, task.X, task.y, T, train, tests)
     found = made[key]
     same = all(np.array_equal(*pair) for pair in zip(found.layer, layer, strict=True))
-    if not same or not np.isfinite(np.diagonal(found.sums.G)).all():
+    if not same or not np.isfinite(np.diagonal(found.G)).all():
         return None
     return Whole(found, train, test)
 

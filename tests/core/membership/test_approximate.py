@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 import robell.models.robell as robell_module
 from robell import RoBellRVFLClassifier, RVFLGridSearchCV, pw_gbell_membership
 from robell._core.membership.approximate import (
-    Residual,
+    Estimate,
     Sampling,
     _Counting,
     approximable,
@@ -152,9 +152,9 @@ def test_what_the_hull_misses_of_a_row_is_its_distance_from_the_hull(rng):
 
 def test_radii_lie_within_cauchy_and_schwarzs_bound():
     squared, residual = np.array([0.5, 0.3]), np.array([0.04, 0.0])
-    found = radius_intervals(squared, residual, Residual(0.01, 0.005, 0.02), 1e-4)
+    found = radius_intervals(squared, residual, Estimate(0.01, 0.005, 0.02), 1e-4)
     slack = 2.0 * np.sqrt(residual * 0.02)  # |2δ|, of the largest Δ
-    np.testing.assert_allclose(found.radius, np.sqrt(squared + 0.01))
+    np.testing.assert_allclose(found.estimate, np.sqrt(squared + 0.01))
     np.testing.assert_allclose(found.low, np.sqrt(squared + 0.005 - slack - 1e-4))
     np.testing.assert_allclose(found.high, np.sqrt(squared + 0.02 + slack + 1e-4))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from threading import Event
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import betainccinv, betaincinv
@@ -220,22 +220,22 @@ def approximate_statistics(
     X = center(X)
     width = usable_width(kernel_width)
     with workers.limit_blas():
-        radii = Radii(*np.zeros((3, len(X))))  # exact in small classes, in intervals elsewhere
+        radii = Estimate(*np.zeros((3, len(X))))  # exact in small classes, in intervals elsewhere
         for label in range(n_classes):
             mine = np.flatnonzero(classes == label)
             rows, weight = X[mine], multiplicity[mine]
             if len(mine) <= sampling.exact_rows:
                 alone = np.zeros(len(mine), np.intp)
                 sums = same_class_dissimilarity(rows, alone, weight, 1.0 / (width * width), workers)
-                of_class = Radii(*3 * [kernel_radii(sums, alone, weight)])
+                of_class = Estimate(*3 * [kernel_radii(sums, alone, weight)])
             else:
                 failure = 0.5 * sampling.failure / n_classes
                 how = failure, sampling, workers
                 of_class = approximate_radii(rows, weight, width, rng, *how)
             for values, part in zip(radii, of_class, strict=True):
                 values[mine] = part
-        r_max = Radii(*(largest_radii(values, classes, n_classes) for values in radii))
-        alpha = (neighbourhood_radius(r) for r in (r_max.low, r_max.radius, r_max.high))
+        r_max = Estimate(*(largest_radii(values, classes, n_classes) for values in radii))
+        alpha = (neighbourhood_radius(r) for r in (r_max.low, r_max.estimate, r_max.high))
         low, middle, high = (reach_squared(a, width) for a in alpha)
         counting = _Counting(
             X, classes, n_classes, multiplicity, (low, middle, high), rng, sampling, workers
@@ -243,26 +243,18 @@ def approximate_statistics(
         minority = int(class_sizes(classes, n_classes, multiplicity).argmin())
         probability, share = counting.probabilities(minority)
     bounds = Bounds(Interval(radii.low, radii.high), share, Interval(r_max.low, r_max.high))
-    return KernelStatistics(radii.radius, probability, r_max.radius, minority, bounds)
+    return KernelStatistics(radii.estimate, probability, r_max.estimate, minority, bounds)
 
 
 # -- radii -----------------------------------------------------------------------------
 
 
-class Residual(NamedTuple):
-    """What the landmarks' hull misses of a class mean: Δ, and an interval that holds it."""
+class Estimate(NamedTuple):
+    """Radii of rows, or Δ = |μ - μ̂|², and intervals that hold them."""
 
-    estimate: float
-    low: float
-    high: float
-
-
-class Radii(NamedTuple):
-    """Distances of rows to their class mean, and intervals that hold them."""
-
-    radius: Array
-    low: Array
-    high: Array
+    estimate: Any
+    low: Any
+    high: Any
 
 
 def draw_rows(weight: Array, size: int, rng: np.random.Generator) -> Labels:
@@ -308,7 +300,7 @@ def missed_products(
     return found
 
 
-def mean_residual(delta: Array, largest_residual: float, failure: float) -> Residual:
+def mean_residual(delta: Array, largest_residual: float, failure: float) -> Estimate:
     """Return Δ = |μ - μ̂|² with an interval that misses it with a chance of ``failure``."""
     # ``delta`` are the δ of probes: rows drawn from the class with replacement, in proportion to
     # weight and apart from the landmarks. Their mean is Δ, and they lie within ±sqrt(Δ ρ_max), so
@@ -325,12 +317,12 @@ def mean_residual(delta: Array, largest_residual: float, failure: float) -> Resi
     root = 0.5 * (slope + np.sqrt(slope * slope + 4.0 * max(mean + spread, 0.0)))
     high = float(root * root)
     low = max(mean - spread - slope * float(root), 0.0)
-    return Residual(min(max(mean, low), high), low, high)
+    return Estimate(min(max(mean, low), high), low, high)
 
 
 def radius_intervals(
-    squared: Array, residual: Array, missed: Residual, rounding: float, delta: Array | None = None
-) -> Radii:
+    squared: Array, residual: Array, missed: Estimate, rounding: float, delta: Array | None = None
+) -> Estimate:
     """Return radii and their intervals, from what :func:`stand` returns."""
     # r² = squared + Δ - 2δ, with |δ| <= sqrt(ρΔ), or with δ known.
     slack, middle = 2.0 * np.sqrt(residual * missed.high), squared
@@ -342,7 +334,7 @@ def radius_intervals(
         np.sqrt(np.maximum(r2, 0.0)) for r2 in (middle + missed.estimate, low, high)
     )
     # No two points are further apart than sqrt(2) in this space.
-    return Radii(radius, low, np.minimum(high, np.sqrt(2.0)))
+    return Estimate(radius, low, np.minimum(high, np.sqrt(2.0)))
 
 
 def approximate_radii(
@@ -353,7 +345,7 @@ def approximate_radii(
     failure: float,
     sampling: Sampling = USUAL_SAMPLING,
     workers: Workers = ONE_WORKER,
-) -> Radii:
+) -> Estimate:
     """Return the radii of one class in intervals; the chance that any fails is ``failure``."""
     total = float(weight.sum())
     basis = landmark_basis(choose_landmarks(X, weight, sampling.n_landmarks, rng), width)
