@@ -1035,3 +1035,16 @@ def test_few_kinds_of_rows_are_judged_by_their_own_labels(share, noise):
         P = model.predict_proba(X)[:, 1]
         assert P[likely].min() > P[~likely].max()
     assert wrong <= 1  # of 6 to 15 kinds
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e8])
+def test_a_new_value_in_a_column_that_was_constant_changes_nothing(constant):
+    """It went through random nodes that had learnt nothing of it: probabilities moved by .15."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    y = (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int)
+    X[:, 2] = constant
+    model = NoiseRobustRVFLClassifier(random_state=0).fit(X, y)
+    expected = model.predict_proba(X)
+    X[:, 2] = constant - 7.0
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)

@@ -127,7 +127,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         recall and precision, estimated from left-out scores and corrected for wrong labels.
     hidden_weights_ : ndarray of shape (n_features_in_, 2 * n_hidden)
         Weights of the hidden layers, one layer after the other, for standardised inputs; every
-        node is connected to two inputs.
+        node is connected to two inputs. 0 of a constant input: other values of it change nothing.
     hidden_bias_ : ndarray of shape (2 * n_hidden,)
         Their biases.
     coef_ : ndarray of shape (n_features_in_ + 2 * n_hidden, n_classes)

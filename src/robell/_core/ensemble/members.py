@@ -112,8 +112,10 @@ def draw_members(
     )
     n_columns, inputs = X.shape[1], (INPUTS_PER_NODE, WEIGHT_SCALE)
     layers = [draw_sparse_layer(n_columns, n_hidden, *inputs, child) for child in of_layers]
+    weights = np.hstack([weights for weights, _ in layers])
+    weights[to_host(namespace(X).amax(abs(X), 0)) < 0.5] = 0.0  # a constant teaches nothing
     drawn = Drawn(
-        beside(np.hstack([weights for weights, _ in layers]), X),
+        beside(weights, X),
         beside(np.concatenate([bias for _, bias in layers]), X),
         fit_kernel_layer(X, N_LANDMARKS, int(of_kernel), columns),
         plant_forest(X, int(of_trees)),
