@@ -26,12 +26,7 @@ from robell.comparison.statistics import nemenyi
 from robell.labels.audit.classes import project
 from robell.labels.audit.figures import thinned
 from robell.labels.flips import flip_uniformly
-from robell.labels.issues import (
-    LabelIssues,
-    find_label_issues,
-    ranked_issues,
-    unseen_probabilities,
-)
+from robell.labels.issues import LabelIssues, find_label_issues, ranked_issues, unseen_probabilities
 from robell.labels.judge import check_probabilities, judgement_of
 from robell.report.plots import COLOURS, MARKERS, draw_cells, draw_differences, size_of_differences
 

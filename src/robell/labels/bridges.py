@@ -18,14 +18,7 @@ from robell._tools.files import FileError, write_atomically
 from robell._tools.text import percent, said, spreadsheet_plain, visible
 from robell.labels.audit.result import as_csv
 from robell.labels.issues import find_label_issues
-from robell.labels.review.review import (
-    CHANGE,
-    DROP,
-    KEEP,
-    LOG_START,
-    read_review,
-    same_label,
-)
+from robell.labels.review.review import CHANGE, DROP, KEEP, LOG_START, read_review, same_label
 from robell.tables.read import read_table
 
 QUESTION, OBJECT = "label", "row"  # names of the choice, and of what it is about

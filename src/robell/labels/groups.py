@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 
 from robell._core.array import is_no_value
-from robell._core.labels.groups import (
-    INTERVAL,
-    factors_of,
-    fit_groups,
-    holm,
-    posterior_by_row,
-)
+from robell._core.labels.groups import INTERVAL, factors_of, fit_groups, holm, posterior_by_row
 from robell._tools.optional import require
 from robell.labels.judge import Judgement
 

@@ -44,12 +44,7 @@ from robell.labels.issues import LEAST_TARGETS, check_targets
 from robell.labels.judge import judge_labels, judge_numbers
 from robell.labels.unseen import rows_of
 from robell.models._thresholds import ThresholdChoice
-from robell.models._validation import (
-    check_multiplicity,
-    draw_seed,
-    level_of_user,
-    one_line_errors,
-)
+from robell.models._validation import check_multiplicity, draw_seed, level_of_user, one_line_errors
 from robell.models.thresholded import ADDED, calibrated, class_scores, require_scores
 from robell.tables.encoder import TableEncoder
 from robell.tables.target import problem_of

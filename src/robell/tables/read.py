@@ -38,14 +38,7 @@ MARKS = {
 
 
 def read_table(
-    source,
-    target=None,
-    *,
-    encoding="utf-8",
-    delimiter=None,
-    max_rows=MAX_ROWS,
-    seed=0,
-    budget=None,
+    source, target=None, *, encoding="utf-8", delimiter=None, max_rows=MAX_ROWS, seed=0, budget=None
 ):
     """Read a file or a data frame as a RawTable; of one too large, a uniform sample of its rows.
 
