@@ -188,9 +188,9 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     little, or too many labels are wrong. Such a model may be lost, or rank rows the wrong way
     round; most are not.
 
-    Equal rows, and rows equal to 14 digits, are judged together, each by a model that has seen none
-    of them. Rows that are only alike, such as several photographs of one thing, are not: they
-    vouch for each other's labels, right or wrong. Keep one of each, or give each less weight.
+    Copies of a row, equal to 14 digits, are left out together; a group of equal rows under several
+    labels is left out in up to ten parts. Rows that are only alike, such as several photographs of
+    one thing, vouch for each other's labels, right or wrong: keep one, or give each less weight.
 
     Of more than 50,000 distinct rows all are fitted to, but penalties are chosen by generalised
     cross-validation, columns made of arrays are in single precision, small leverages are estimated,
