@@ -84,7 +84,7 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
 
     Probabilities are calibrated on folds, ten or, beyond 2,000 distinct rows, five: balls and graph
     are made without the fold scored. Scores of training rows would be too good where classes
-    overlap.
+    overlap (``benchmarks/left_out.py``).
 
     References
     ----------

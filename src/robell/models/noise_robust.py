@@ -180,7 +180,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
 
     A row's target in the second round was cleaned with its own label, which its left-out score
     therefore knows. On small tables whose classes overlap probabilities are too sure: with 150
-    rows, log-odds of new rows should be .75 times as large, with 20 % wrong labels .54 times.
+    rows, log-odds of new rows should be .75 times as large, with 20 % wrong labels .54 times
+    (``docs/robustness.md``).
 
     ``fit`` gives a ``NoSignalWarning`` where more than 100 rows differ and left-out scores rank the
     labels given no better than chance, by a one-sided test at a level of 5 %: the columns say too
