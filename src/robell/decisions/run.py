@@ -156,9 +156,9 @@ def fit_table(
 ) -> FitResult:
     """Fit a classifier to a raw table, measure it on held-out rows, and choose its threshold.
 
-    Every row is predicted once by a model that has not seen it; by these predictions probabilities
-    are calibrated, the threshold is chosen and everything in the result is measured. Then the model
-    is fitted to all rows.
+    Every row is predicted once by a model that has not seen it. These predictions calibrate the
+    probabilities, choose the threshold and measure all that the result states. Then the model is
+    fitted to all rows.
 
     Parameters
     ----------
@@ -182,16 +182,14 @@ def fit_table(
         Choose the threshold by the least precision, the least recall, or the largest share of rows
         to be flagged. Without any of these, the best F1.
     labels : {"given", "corrected"}, default="given"
-        What counts as positive where threshold and probabilities are measured: the labels as they
-        are given, or the probabilities of the true classes, given rows and labels. Wrong labels
-        make a good model look worse by the former.
+        What the threshold and the measures count by: the labels as given, by which a good model
+        looks worse than it is where labels are wrong; or the probability of each true class.
     drop : iterable of str, default=()
         Columns not to learn from.
     classes : bool, default=False
         Whether a target of more than two different numbers holds classes.
     keep_spelling : bool, default=False
-        Whether labels that differ only in capitals, spaces or how accents are
-        encoded are different classes.
+        Whether labels that differ only in capitals, spaces or coded accents are different classes.
     reviewed : path-like or iterable of path-like, default=()
         Earlier reviews of rows of this table, as :func:`audit` takes them: labels that were decided
         upon are taken as right where labels are judged. The model is fitted to the labels given.

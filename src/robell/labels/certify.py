@@ -241,9 +241,9 @@ def certify(
 ) -> CheckSample | Certificate:
     r"""Draw rows for a person to check, and estimate from the answers how many labels are wrong.
 
-    The sample is drawn from strata of like quality, as :func:`audit` judges it: more rows where a
-    wrong label is likely, and of every class and group its share. The interval for the share of
-    wrong labels follows from the drawing alone: it is as valid where the audit is mistaken.
+    The rows are cut into strata by the quality of their labels, as :func:`audit` judges it. More
+    are drawn where a wrong label is likely, and every class and group gets its share. The interval
+    for the share of wrong labels follows from how rows were drawn, not from the audit.
 
     Parameters
     ----------
@@ -257,8 +257,8 @@ def certify(
     rows : int, default=200
         How many rows to check.
     width : float, default=None
-        Instead, how wide the interval may be, such as 0.04: as many rows as that is expected to
-        take, by the audit's estimate.
+        Instead of ``rows``, how wide the interval may be, such as 0.04: as many rows are drawn as
+        that takes by the audit's estimate.
     group : str, default=None
         A column that names the supplier, month or site of each row, for shares by group.
     tolerance : float or str, default=None
@@ -270,7 +270,7 @@ def certify(
     Returns
     -------
     result : CheckSample or Certificate
-        The sample, or, of answers, the certificate.
+        The sample; with ``checked``, the certificate.
 
     Raises
     ------

@@ -153,8 +153,8 @@ def find_label_issues(
     classes : array-like of shape (n_classes,), default=None
         The classes in the order of ``pred_proba``; by default the sorted labels.
     estimator : classifier, default=None
-        A classifier with ``predict_proba``; its probabilities are made on five folds, copies of a
-        row in one fold.
+        A classifier with ``predict_proba``, fitted five times to four fifths of the rows for the
+        probabilities of the others; copies of a row are in one fold.
     groups : array-like of shape (n_samples,), default=None
         The supplier, month or site of each row. Labels are then judged by the rates of their own
         group, and the result's ``groups`` says which groups differ more than by chance. Leave the
@@ -178,7 +178,8 @@ def find_label_issues(
     Notes
     -----
     Where the columns say nothing about the labels, rows are suspect by chance. :func:`audit` tests
-    for that and then names nobody; where they say little it lowers its estimates, this does not.
+    for that, and then calls no row suspect; where they say little, it lowers its estimates. This
+    function does neither; its own networks give a ``NoSignalWarning``.
 
     Examples
     --------
@@ -351,10 +352,9 @@ def find_target_issues(
 ) -> TargetIssues:
     """Find the rows whose target, a number, is probably wrong.
 
-    Every target is predicted by models fitted without its row, in closed form. Two
-    things are estimated from the errors: how many targets are wrong, and how far right targets are
-    off, row by row, with tails as heavy as the table shows. A row is suspect when its target is
-    more probably wrong than right.
+    Every target is predicted by models fitted without its row, in closed form. The errors show how
+    many targets are wrong, and how far off right ones are, row by row, with tails as heavy as the
+    table's. A row is suspect when its target is more probably wrong than right.
 
     Any other regressor can take the place of these models: give its predictions for rows it has
     not seen, or the regressor itself.

@@ -114,15 +114,13 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
         drawn instead of weighted.
     probability : {"frequency", "balanced"}, default="frequency"
         What ``predict_proba`` returns: how often each class truly occurs among rows like the one
-        given; or the same as if all classes were equally frequent, where the predicted class is
-        always the likeliest. ``predict`` is the same either way.
+        given; or the same as if all classes were equally frequent: the predicted class is then the
+        likeliest. ``predict`` is the same either way.
     calibrate : bool, default=True
-        Whether the estimator is also fitted to one half of the rows, so that the other half shows
-        how sure its probabilities may be, and what every threshold would give. ``predict`` is the
-        same without.
+        Whether a second fit, to one half of the rows, shows on the other half how sure the
+        probabilities may be and what every threshold would give. ``predict`` does not need it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the judge, of the folds and halves, and of the rows drawn. The estimator's own seed
-        is its own.
+        Seed of the judge, the folds, the halves and the rows drawn, not of the estimator.
 
     Attributes
     ----------
@@ -351,10 +349,10 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
     Targets that cannot be judged are fitted to as they are, with a warning: of fewer than twenty
     rows, and those of which more than half are one number.
 
-    The judge may take a group of right targets for wrong ones where its own models do not predict
-    them. Where the estimator does, from the other half of the rows, they stay, if there are enough
-    of them: one in ten of the targets outside the intervals. Still, tables without wrong targets
-    lose a little: look at ``noise_rate_`` and the suspects first.
+    The judge may take right targets for wrong ones where its own models do not predict them. Those
+    that the estimator predicts, fitted to the other half of the rows, stay as they are, if they are
+    one in ten of the targets outside the intervals. Still, tables without wrong targets lose a
+    little: look at ``noise_rate_`` and the suspects first.
 
     X may be whatever the estimator takes. Where it is not a table of finite numbers, the judge sees
     it through :class:`TableEncoder`, fitted to the rows of positive weight, each once. Errors of

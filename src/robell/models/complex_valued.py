@@ -131,10 +131,8 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
     ----------
     complex_input_ : bool
         Whether the training rows were complex.
-    feature_low_ : ndarray of shape (n_features_in_,)
-        Smallest training value of each feature; only for real input.
-    feature_span_ : ndarray of shape (n_features_in_,)
-        Range of the training values of each feature; only for real input.
+    feature_low_, feature_span_ : ndarray of shape (n_features_in_,)
+        Smallest training value of each feature, and their range; only for real input.
     circular_ : ndarray of shape (2, n_features_in_)
         a + ib and α of each feature; only with ``encoding="circular"``.
     hidden_weights_ : ndarray of shape (n_inputs, n_hidden)

@@ -82,9 +82,9 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
     Scores with a ``graph`` are those of the formula to 1e-9; where columns of the design nearly
     repeat one another digits are lost, and a warning tells where none are left.
 
-    Probabilities are calibrated on the scores of samples by models whose balls, and graph, were
-    made without their fold: of ten, of five beyond 2,000 distinct rows. Scores of the training rows
-    themselves are too good where classes overlap (``benchmarks/left_out.py``).
+    Probabilities are calibrated on folds, ten or, beyond 2,000 distinct rows, five: balls and graph
+    are made without the fold scored. Scores of training rows would be too good where classes
+    overlap (``benchmarks/left_out.py``).
 
     References
     ----------

@@ -88,9 +88,9 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         How often the members are fitted again to cleaned targets. 0 fits them to the labels as
         given; the quality of the labels is estimated in any case. More than 1 changes little.
     probability : {"frequency", "balanced"}, default="frequency"
-        What ``predict_proba`` returns: how often each class occurs among rows like the one given,
-        at the estimated true shares of the classes; or the same as if the predicted class were
-        always the likeliest. ``predict`` is the same either way.
+        What ``predict_proba`` returns: how often each class truly occurs among rows like the one
+        given; or the same with the classes weighed so that the predicted class always has the
+        largest probability. ``predict`` is the same either way.
     n_jobs : int or None, default=None
         Number of threads of ``fit``, as in joblib: None means 1 outside a
         ``joblib.parallel_config`` context, -1 all cores. Of tensors it changes nothing.
@@ -178,19 +178,18 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     and wrong labels change places, and nothing in the data shows it. Hard rows cannot be told from
     wrongly labelled ones: where classes overlap, some right labels are called suspect.
 
-    In the second round the targets were cleaned with each row's own label, which its left-out score
-    therefore knows. On small tables whose classes overlap the probabilities are too sure: with 150
-    rows, new rows ask for log-odds .75 times as large, with 20 % wrong labels .54 times
+    A row's target in the second round was cleaned with its own label, which its left-out score
+    therefore knows. On small tables whose classes overlap probabilities are too sure: with 150
+    rows, log-odds of new rows should be .75 times as large, with 20 % wrong labels .54 times
     (``docs/robustness.md``).
 
-    Where rows left out rank the labels given no better than chance, by a one-sided test at a level
-    of 5 %, and more than 100 rows differ, ``fit`` gives a ``NoSignalWarning``: the columns say too
-    little, or too many labels are wrong. Such a model may be lost, or rank rows the wrong way
-    round; most are not.
+    ``fit`` gives a ``NoSignalWarning`` where more than 100 rows differ and left-out scores rank the
+    labels given no better than chance, by a one-sided test at a level of 5 %: the columns say too
+    little, or too many labels are wrong. A few such models are lost, or rank rows the wrong way.
 
-    Equal rows, and rows equal to 14 digits, are judged together, each by a model that has seen none
-    of them. Rows that are only alike, such as several photographs of one thing, are not: they
-    vouch for each other's labels, right or wrong. Keep one of each, or give each less weight.
+    Copies of a row, equal to 14 digits, are left out together; a group of equal rows under several
+    labels is left out in up to ten parts. Rows that are only alike, such as several photographs of
+    one thing, vouch for each other's labels, right or wrong: keep one, or give each less weight.
 
     Of more than 50,000 distinct rows all are fitted to, but penalties are chosen by generalised
     cross-validation, columns made of arrays are in single precision, small leverages are estimated,
@@ -201,9 +200,9 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     the rows or on repetitions.
 
     X may be a torch tensor, in single or double precision, with scikit-learn's array API dispatch
-    on. The members are fitted, and rows scored, on its device; what is random is drawn on the host,
-    and the left-out scores of the rows fitted to, one number a class, go there for the estimates of
-    noise, probabilities and thresholds. Fitted attributes that are arrays are tensors then.
+    on. Members are fitted, and rows scored, on its device; what is random is drawn on the host, and
+    the left-out scores go there for the estimates of noise, probabilities and thresholds. Fitted
+    attributes that are arrays are tensors then.
 
     Examples
     --------

@@ -31,9 +31,8 @@ from robell.models._partial_fit import StreamingMixin
 class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     """Class-Var-RVFL and Total-Var-RVFL: scores that vary little within classes, or at all.
 
-    The penalty of the ridge regression holds, besides the size of the output weights, the variance
-    of the scores within each class, each divided by the number of the class's rows, or the variance
-    over all rows.
+    Besides the size of the output weights, the ridge penalises the variance of the scores within
+    each class, divided by the number of its rows, or the variance over all rows.
 
     **What it can and cannot do.** With a free intercept and a scatter that is not divided, the
     total variance gives RVFL with another C, exactly, and so does, for two classes, that within

@@ -56,11 +56,10 @@ def audit(
 ) -> AuditResult | NumberAuditResult:
     r"""Find the rows of a table whose labels, classes or numbers, are probably wrong.
 
-    Columns are turned into numbers in the usual way: medians for missing numbers, one column for
-    each level of a category, identifiers and constants left out; the result says what was done to
-    each. Then every label is judged as :func:`find_label_issues` does it, or every number as
-    :func:`find_target_issues` does it, and rows are hidden and predicted to find out how far the
-    judgement can be trusted.
+    Columns are turned into numbers: medians for missing numbers, one column for each level of a
+    category, identifiers and constants left out; the result says what was done to each. Labels are
+    judged as by :func:`find_label_issues`, numbers as by :func:`find_target_issues`. Then rows are
+    hidden and predicted, to find out how far the judgement can be trusted.
 
     Parameters
     ----------
@@ -72,15 +71,14 @@ def audit(
         Where to write report and table, as :meth:`AuditResult.write` takes it; by default
         nothing is written.
     kind : {"auto", "classes", "numbers"}, default="auto"
-        What the target holds. By default numbers are classes where there are few different ones,
-        or codes 0, 1, 2, ... without a gap and each in many rows; others are measured numbers, and
-        the report says so.
+        What the target holds. By default numbers are classes where few differ, or where they are
+        codes 0, 1, 2, ... without a gap, each in many rows. The report says which it was.
     drop : iterable of str, default=()
         Columns not to judge by.
     group : str, default=None
-        A column that names the supplier, month or site of each row; many dates are taken together
-        by month. Labels are judged by the rates of their own group and not by this column, and the
-        result says which groups differ more than by chance.
+        A column that names the supplier, month or site of each row; many dates are taken by month.
+        Labels are judged by the noise rate of their group, not by this column as such; the result
+        says which groups differ by more than chance.
     against : path-like or data frame, default=None
         An earlier table with the same columns and labels: the result says whether labels are given
         differently now, among rows of the same values.
@@ -101,9 +99,8 @@ def audit(
     random_state : int, default=0
         Seed of the random layers, folds and samples: the same number gives the same result.
     memory_limit : int or str, default=None
-        How much the audit may take in addition to what the process holds already, as bytes or as
-        ``"2GiB"``: a table that would take more, by estimate, is refused. By default there is no
-        limit.
+        How much more memory the audit may take, in bytes or as ``"2GiB"``: a table that would take
+        more, by estimate, is refused. No limit by default.
 
     Returns
     -------
