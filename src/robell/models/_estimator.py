@@ -73,9 +73,12 @@ from robell._core.ridge.solve import System, WithConstant, choose_C, require_fin
 from robell._core.ridge.twins import fold_shares, left_out_together
 from robell.models import _validation as gate
 
+OF_LEFT_OUT = (
+    *("calibration_slope_", "calibration_offsets_", "interval_residuals_", "interval_weights_"),
+)
 OF_EARLIER_FIT = (
     *("n_samples_seen_", "n_samples_fitted_", "device_", "dtype_", "engine_", "circular_"),
-    *("calibration_slope_", "calibration_offsets_", "interval_residuals_", "interval_weights_"),
+    *OF_LEFT_OUT,
 )
 PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
 
