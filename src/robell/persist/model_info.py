@@ -52,8 +52,8 @@ def describe_model(estimator, X=None, y=None, about=None):
         if is_encoded:  # further columns may stand in its table
             is_other = not {plan["name"] for plan in parts[0].plans_} <= set(given)
         else:
-            is_other = names and hasattr(X, "columns") and given != names
-            is_other = is_other or len(given) != estimator.n_features_in_
+            is_other = len(given) != estimator.n_features_in_
+            is_other |= bool(names) and hasattr(X, "columns") and given != names
         if is_other:
             raise ValueError("X must have the columns that the model was fitted to, in their order")
         if not is_encoded:
