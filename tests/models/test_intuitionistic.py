@@ -189,6 +189,15 @@ def test_weights_of_graph_rows_are_copies(rng, kind):
 # -- leaving out ---------------------------------------------------------------------
 
 
+def test_the_rows_without_a_fold_are_no_cause_for_a_warning():
+    """Some of them had no row of a class with a score, which was said of the table."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 3))
+    y = (X[:, 0] + rng.normal(size=40) > 0.8).astype(int)
+    model = IntuitionisticFuzzyRVFLClassifier(n_hidden=10, random_state=0).fit(X, y)
+    assert all((model.score_[y == label] > 0.0).any() for label in (0, 1))
+
+
 @QUIET
 @pytest.mark.parametrize("n_hidden", [6, 90], ids=["tall", "wide"])
 @pytest.mark.parametrize("more", [{}, {"graph_weight": 0.5, **GRAPHS}], ids=["scores", "graph"])

@@ -1048,3 +1048,15 @@ def test_a_new_value_in_a_column_that_was_constant_changes_nothing(constant):
     expected = model.predict_proba(X)
     X[:, 2] = constant - 7.0
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
+
+
+def test_the_kernel_looks_at_no_constant_column_where_none_says_anything():
+    """A new value in it moved probabilities by .11: all columns counted in distances."""
+    rng = np.random.default_rng(0)
+    X, y = np.column_stack([rng.normal(size=(200, 3)), np.zeros(200)]), rng.integers(0, 2, 200)
+    with pytest.warns(NoSignalWarning):
+        model = NoiseRobustRVFLClassifier(random_state=0).fit(X, y)
+    expected = model.predict_proba(X)
+    assert model.kernel_columns_.tolist() == [0, 1, 2]
+    X[:, 3] = 5.0
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)

@@ -196,6 +196,15 @@ def test_another_table_than_that_of_the_model_is_refused(tmp_path, given, match)
     assert describe_drift(info, FRAME[["a", "b", "c"]]).missing == ()
 
 
+@pytest.mark.parametrize("given", [FRAME[["a"]], FRAME.to_numpy()], ids=["fewer", "no names"])
+def test_a_table_without_columns_that_an_encoder_reads_is_refused(tmp_path, given):
+    """The card said that the model had been fitted to the columns given."""
+    model = make_pipeline(TableEncoder(), RVFLClassifier(n_hidden=5, random_state=0)).fit(FRAME, Y)
+    with pytest.raises(ValueError, match="the columns that the model was fitted to"):
+        save_model(model, tmp_path / "m.skops", X=given)
+    save_model(model, tmp_path / "m.skops", X=FRAME.assign(more=1))
+
+
 def test_a_regressor_says_that_it_predicts_a_number(tmp_path):
     model = RVFLRegressor(n_hidden=5, random_state=0).fit(X, X[:, 0])
     save_model(model, tmp_path / "m.skops", X=X, y=X[:, 0])

@@ -73,9 +73,12 @@ from robell._core.ridge.solve import System, WithConstant, choose_C, require_fin
 from robell._core.ridge.twins import fold_shares, left_out_together
 from robell.models import _validation as gate
 
+OF_LEFT_OUT = (
+    *("calibration_slope_", "calibration_offsets_", "interval_residuals_", "interval_weights_"),
+)
 OF_EARLIER_FIT = (
     *("n_samples_seen_", "n_samples_fitted_", "device_", "dtype_", "engine_", "circular_"),
-    *("calibration_slope_", "calibration_offsets_", "interval_residuals_", "interval_weights_"),
+    *OF_LEFT_OUT,
 )
 PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
 
@@ -683,6 +686,8 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
         self.calibrate = calibrate
         self.random_state = random_state
 
+    _of_fold = False  # whether this copy weighs rows without a fold: it says nothing of the table
+
     def _targets(self, outcome):
         return one_hot(outcome, len(self.classes_))
 
@@ -801,6 +806,7 @@ def folds_of(model, prepared):
         part = gate.TrainingRows(*(values[kept] for values in rest))
         seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
         twin = of_classes(model, seen)
+        twin._of_fold = True
         rows = twin._fit_rows(part._replace(labels=labels))
         (importance,) = twin._importances(
             prepared_of(rows, one_hot(rows.labels, len(seen))), [setting], {}

@@ -31,6 +31,7 @@ from robell._core.ridge.twins import Twins, left_out_together
 from robell.models import _validation as gate
 from robell.models._estimator import (
     OF_EARLIER_FIT,
+    OF_LEFT_OUT,
     PAPER_C,
     FamilyMember,
     column_name,
@@ -53,10 +54,7 @@ WARM_UP_OF_EACH_CLASS = 32  # of every class, unless the warm-up becomes too lon
 LONGEST_WARM_UP = 65536
 DRIFT_CHANCE = 1e-6  # warn of what would happen by chance this seldom
 INACCURATE_BELOW = 1e-12  # rcond at which output weights keep about six digits
-SOLVED = (
-    *("coef_", "intercept_", "solver_", "C_", "kernel_width_"),
-    *("calibration_slope_", "calibration_offsets_", "interval_residuals_", "interval_weights_"),
-)
+SOLVED = ("coef_", "intercept_", "solver_", "C_", "kernel_width_", *OF_LEFT_OUT)
 
 
 class DriftWarning(UserWarning):

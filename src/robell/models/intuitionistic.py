@@ -166,7 +166,7 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
     def _weights_of(self, rows, statistics, width, setting):
         score = intuitionistic_scores(statistics, rows.labels)
         used, erased = without_empty_classes(score, rows.labels)
-        if len(erased):
+        if len(erased) and not self._of_fold:
             which = ", ".join(map(repr, self.classes_[erased].tolist()))
             warnings.warn(
                 f"all rows of class {which} have the intuitionistic fuzzy score 0: they weigh 1 "

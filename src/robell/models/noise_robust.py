@@ -138,7 +138,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         Standardised training rows, up to 200, that the kernel is centred on; their output weights.
     kernel_columns_ : ndarray of shape (n_kernel_columns,)
         Places of the columns that the kernel measures distances in: those that say something about
-        the labels, alone or with another column, or about another column; all where none does.
+        the labels, alone or with another column, or about another column; where none does, all
+        that are not constant.
     kernel_width_ : float
         The kernel is exp(-squared distance / width).
     split_columns_, split_thresholds_ : ndarray of shape (n_trees, depth)

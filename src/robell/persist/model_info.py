@@ -48,12 +48,15 @@ def describe_model(estimator, X=None, y=None, about=None):
         if y is not None and table and len(table[0]) != len(y):
             raise ValueError(f"X has {len(table[0])} rows, y has {len(y)}")
         given = [column["name"] for column in columns]
-        is_other = names and hasattr(X, "columns") and given != names
-        if not isinstance(parts[0], TableEncoder):
-            if is_other or len(given) != estimator.n_features_in_:
-                raise ValueError(
-                    "X must have the columns that the model was fitted to, in their order"
-                )
+        is_encoded = isinstance(parts[0], TableEncoder)
+        if is_encoded:  # further columns may stand in its table
+            is_other = not {plan["name"] for plan in parts[0].plans_} <= set(given)
+        else:
+            is_other = len(given) != estimator.n_features_in_
+            is_other |= bool(names) and hasattr(X, "columns") and given != names
+        if is_other:
+            raise ValueError("X must have the columns that the model was fitted to, in their order")
+        if not is_encoded:
             columns = [one | {"name": n} for one, n in zip(columns, names or given, strict=True)]
     judge = next((part for part in parts if hasattr(part, "noise_matrix_")), classifier)
     noise: Any = getattr(judge, "noise_matrix_", None)

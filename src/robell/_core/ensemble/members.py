@@ -29,7 +29,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robell._core.array import Array, Places, beside, is_tensor, namespace, row_squares, to_host
+from robell._core.array import (
+    Array,
+    Mask,
+    Places,
+    beside,
+    is_tensor,
+    namespace,
+    row_squares,
+    to_host,
+)
 from robell._core.ensemble.trees import (
     SMALLEST_RANGE,
     Forest,
@@ -113,7 +122,7 @@ def draw_members(
     n_columns, inputs = X.shape[1], (INPUTS_PER_NODE, WEIGHT_SCALE)
     layers = [draw_sparse_layer(n_columns, n_hidden, *inputs, child) for child in of_layers]
     weights = np.hstack([weights for weights, _ in layers])
-    weights[to_host(namespace(X).amax(abs(X), 0)) < 0.5] = 0.0  # a constant teaches nothing
+    weights[~varying_columns(X)] = 0.0  # a constant teaches nothing
     drawn = Drawn(
         beside(weights, X),
         beside(np.concatenate([bias for _, bias in layers]), X),
@@ -291,15 +300,25 @@ class KernelLayer(NamedTuple):
 def fit_kernel_layer(
     X: Any, n_landmarks: int, seed: int, columns: Places | None = None
 ) -> KernelLayer:
-    """Make the layer from distinct standardised rows; distances are of some columns, or of all."""
-    xp, drawn = namespace(X), np.random.default_rng(seed).permutation(len(X))[:n_landmarks]
+    """Make the layer from distinct standardised rows; distances are of some columns, or of all.
+
+    Constant columns are left out, unless all are.
+    """
+    drawn = np.random.default_rng(seed).permutation(len(X))[:n_landmarks]
     landmarks = X[beside(np.sort(drawn), X)]
-    columns = beside(np.arange(X.shape[1]) if columns is None else columns, X)
-    varies = xp.amax(X, 0) - xp.amin(X, 0) > SMALLEST_RANGE
-    layer = KernelLayer(landmarks, None, max(1.0, float(varies[columns].sum())), columns)
+    columns = np.arange(X.shape[1]) if columns is None else columns
+    varies = varying_columns(X)[columns]
+    used = beside(columns[varies] if varies.any() else columns, X)
+    layer = KernelLayer(landmarks, None, max(1.0, float(varies.sum())), used)
     values, Q = np.linalg.eigh(to_host(layer.outputs(landmarks)))
     kept = values > SMALLEST_EIGENVALUE * values[-1]
     return layer._replace(whitening=beside(Q[:, kept] / np.sqrt(values[kept]), X))
+
+
+def varying_columns(X: Any) -> Mask:
+    """Say which columns of standardised rows are not constant up to rounding, on the host."""
+    xp = namespace(X)
+    return np.asarray(to_host(xp.amax(X, 0) - xp.amin(X, 0) > SMALLEST_RANGE))
 
 
 def radial(X: Any, landmarks: Any, width: float) -> Any:

@@ -39,7 +39,7 @@ from robell._core.array import (
 
 N_TREES = 40
 DEPTH = 6
-SPLITS_DRAWN = 12  # on every level of a tree
+SPLITS_DRAWN = 12  # on every level of a tree; four are counted together
 MOST_ROWS = 2048  # that a tree is grown on
 SHRINKAGES = (1.0, 4.0, 16.0, 64.0)  # λ, in rows
 MOST_DIRECTIONS = 3  # of the targets that a level looks at: random ones where classes are more
