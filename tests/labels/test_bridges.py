@@ -75,9 +75,10 @@ def test_the_given_label_in_another_spelling_keeps_the_row(audited, tmp_path, gi
     assert pd.read_csv(review)["decision"].tolist() == ["keep"]
 
 
-def test_a_frame_is_no_review_yet(audited):
+def test_a_frame_is_no_review_yet_and_none_is_no_review(audited):
     with pytest.raises(FileError, match="write_review makes one of a frame"):
         audit(FRAME, "label", reviewed=audited[1].to_frame())
+    assert not audit(FRAME, "label", reviewed=None).reviewed.any()
 
 
 def test_no_decision_of_a_large_frame_is_lost(audited, tmp_path, monkeypatch):

@@ -20,7 +20,6 @@ import numpy as np
 from robell import __version__
 from robell._tools.pipelines import steps_of
 from robell._tools.text import few, number_text, percent, text_print, visible, writable
-from robell.report.page import Words
 from robell.report.tables import escape_markdown, to_markdown
 from robell.tables.columns import learn_column, missing_cells
 from robell.tables.dates import day_text
@@ -196,7 +195,6 @@ def plain_value(value):
 
 # -- the model card, beside the file ---------------------------------------------------
 
-WORDS = Words("robell.persist")
 MARK = "<!-- model card written by robell -->"
 MOST_COLUMNS = 200
 
@@ -215,6 +213,9 @@ def is_card(path):
 
 def model_card(name, info):
     """Return the card as Markdown."""
+    from robell.report.page import Words  # a model that is only loaded needs no words
+
+    words = Words("robell.persist")
     head = {
         "name": _text(name),
         "saved": _text(info["saved"]),
@@ -224,20 +225,20 @@ def model_card(name, info):
         "steps": " → ".join(map(_text, info["model"])),
         "parameters": ", ".join(f"{_text(k)}={_text(v)}" for k, v in info["parameters"].items()),
     }
-    parts = [MARK, *WORDS.text("head", **head), *_classes(info)]
+    parts = [MARK, *words.text("head", **head), *_classes(info, words)]
     parts += ["## About", _about(info["about"])] if info["about"] else []
-    parts += ["## Columns", *_columns(info), *WORDS.text("limits")]
+    parts += ["## Columns", *_columns(info, words), *words.text("limits")]
     if info["columns"] and all(one["kind"] == "unknown" for one in info["columns"]):
-        parts.append(WORDS.text("no_table"))
+        parts.append(words.text("no_table"))
     file = writable(name).replace("`", "'").replace("\n", " ")
-    return "\n\n".join([*parts, *WORDS.text("use", file=file)]) + "\n"
+    return "\n\n".join([*parts, *words.text("use", file=file)]) + "\n"
 
 
 def _text(value):
     return escape_markdown(visible(str(value)))
 
 
-def _classes(info):
+def _classes(info, words):
     """Yield what the card says about classes, threshold and wrong labels."""
     counts = info["class_counts"]
     if not info["classes"]:
@@ -250,14 +251,14 @@ def _classes(info):
             (visible(str(label)), count, percent(count / max(1, sum(counts))))
             for label, count in zip(info["classes"], counts, strict=True)
         ]
-        yield to_markdown(WORDS.table("classes", rows)).strip()
+        yield to_markdown(words.table("classes", rows)).strip()
     if info["threshold"] is not None:
         value, positive = info["threshold"]["value"], _text(info["threshold"]["positive"])
-        yield WORDS.text("threshold", value=value, positive=positive)
+        yield words.text("threshold", value=value, positive=positive)
     else:
-        yield WORDS.text("likeliest")
+        yield words.text("likeliest")
     if info["noise_rate"] is not None:
-        yield WORDS.text("wrong_labels", share=percent(info["noise_rate"]))
+        yield words.text("wrong_labels", share=percent(info["noise_rate"]))
 
 
 def _about(about, depth=0):
@@ -271,7 +272,7 @@ def _about(about, depth=0):
     return "\n".join(lines)
 
 
-def _columns(info):
+def _columns(info, words):
     if not info["columns"]:
         yield f"{info['n_features']:,} columns without names, taken in their order."
         return
@@ -280,7 +281,7 @@ def _columns(info):
         # Nothing where the training table was not given.
         missing = "" if one["kind"] == "unknown" else percent(one.get("missing", 0.0))
         rows.append((visible(one["name"]), one["kind"], missing, _values_of(one)))
-    yield to_markdown(WORDS.table("columns", rows)).strip()
+    yield to_markdown(words.table("columns", rows)).strip()
     if len(info["columns"]) > MOST_COLUMNS:
         yield f"And {len(info['columns']) - MOST_COLUMNS:,} more."
     yield f"Fingerprint of names and kinds: `{info['columns_fingerprint']}`."

@@ -124,7 +124,7 @@ def read_reviews(paths, target):
         paths = [paths]
     decisions: list[Decision] = []
     decided: dict[tuple[int, int, str], tuple[Decision, Path]] = {}
-    for path in map(Path, paths):
+    for path in map(Path, () if paths is None else paths):
         review = read_review(path)
         if not same_column(review.target, target):
             raise FileError(
