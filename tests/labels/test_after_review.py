@@ -17,7 +17,11 @@ from robell.labels.reviewed import Reviewed, judge_reviewed
 def reviewed(table, path, folder, share=1.0):
     """Audit a table, have somebody who is never wrong look at suspects, and apply what they say."""
     path.write_text(table.text, encoding="utf-8")
-    found = audit(path, table.target, out=folder)
+    return review_of(audit(path, table.target, out=folder), table, path, folder, share)
+
+
+def review_of(found, table, path, folder, share):
+    """Have somebody who is never wrong look at a share of the suspects, and apply what they say."""
     with found.csv.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     suspects = [row for row in rows if row["suspect"] == "yes"]
@@ -35,13 +39,23 @@ def reviewed(table, path, folder, share=1.0):
     return apply_review(path, folder / "review.csv", folder / "clean.csv"), looked, left
 
 
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """Tables of claims with their first audits, of which reviews look at more or fewer suspects."""
+    found = []
+    for seed in (3, 4, 7):
+        table, folder = raw_tables.claims(seed), tmp_path_factory.mktemp("claims")
+        (folder / "claims.csv").write_text(table.text, encoding="utf-8")
+        found.append((table, folder, audit(folder / "claims.csv", table.target, out=folder)))
+    return found
+
+
 @pytest.mark.parametrize("share", [0.5, 1.0])
-def test_the_estimate_after_a_review_is_near_what_is_left(tmp_path, share):
+def test_the_estimate_after_a_review_is_near_what_is_left(audited, share):
     """It fell to a seventh of it where only the conspicuous mistakes were gone."""
     estimates, truth = [], []
-    for seed in (3, 4, 7):
-        table = raw_tables.claims(seed)
-        done, looked, left = reviewed(table, tmp_path / "claims.csv", tmp_path, share)
+    for table, folder, found in audited:
+        done, looked, left = review_of(found, table, folder / "claims.csv", folder, share)
         again = audit(done.out, table.target, reviewed=done.log)
         low, high = (end * len(again.row) for end in again.noise_rate_range)
         assert low <= left.sum() <= high
@@ -55,9 +69,9 @@ def test_the_estimate_after_a_review_is_near_what_is_left(tmp_path, share):
     assert np.sum(estimates) == pytest.approx(np.sum(truth), rel=0.25)
 
 
-def test_page_terminal_json_and_fit_say_the_same(capsys, tmp_path):
-    table = raw_tables.claims(3)
-    done, looked, _ = reviewed(table, tmp_path / "claims.csv", tmp_path, 0.5)
+def test_page_terminal_json_and_fit_say_the_same(audited, capsys, tmp_path):
+    table, folder, found = audited[0]
+    done, looked, _ = review_of(found, table, folder / "claims.csv", folder, 0.5)
     out = str(tmp_path / "second")
     arguments = ["audit", str(done.out), "--target", "fraud", "--out", out, "--json", "-"]
     assert main(arguments) == 0

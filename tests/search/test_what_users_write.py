@@ -18,14 +18,18 @@ from robell import (
     RVFLRegressor,
 )
 
+# One search that takes as long as thirty others, and the next seed in its place.
+INSTEAD_OF = {100_176: 100_240}
+
 
 @pytest.mark.parametrize("part", range(12))
 def test_random_searches_of_users(part):
-    for seed in range(100_000 + 20 * part, 100_020 + 20 * part):
-        case = draw_case(seed)
+    for number in range(100_000 + 20 * part, 100_020 + 20 * part):
+        seed = INSTEAD_OF.get(number, number)
+        case = draw_case(seed, left_out=12)
         theirs, ours = run_both(case)
         found = differences(case, theirs, ours)
-        assert not found, f"draw_case({seed}), {case.kind}: {found}"
+        assert not found, f"draw_case({seed}, left_out=12), {case.kind}: {found}"
 
 
 def means(search):
