@@ -23,7 +23,7 @@ Mask = NDArray[np.bool_]
 EPS = float(np.finfo(np.float64).eps)
 MANY_COLUMNS = 8  # from which on their sums are quicker as products with a sparse matrix
 # What torch, cuBLAS and cuSOLVER say where they get no memory, and the units of torch.
-OUT_OF_MEMORY = re.compile("out of memory|ALLOC_FAILED|can't allocate memory")
+OUT_OF_MEMORY = re.compile("CUDA.{,12}out of memory|STATUS_ALLOC_FAILED|DefaultCPUAllocator: can't")
 BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 SMALL_PRODUCT = 1_000_000  # multiplications up to which OpenBLAS does not copy its operands first
 

@@ -686,8 +686,6 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
         self.calibrate = calibrate
         self.random_state = random_state
 
-    _of_fold = False  # whether this copy weighs rows without a fold: it says nothing of the table
-
     def _targets(self, outcome):
         return one_hot(outcome, len(self.classes_))
 
@@ -806,7 +804,7 @@ def folds_of(model, prepared):
         part = gate.TrainingRows(*(values[kept] for values in rest))
         seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
         twin = of_classes(model, seen)
-        twin._of_fold = True
+        twin._of_fold = True  # what it would warn of is not the table's
         rows = twin._fit_rows(part._replace(labels=labels))
         (importance,) = twin._importances(
             prepared_of(rows, one_hot(rows.labels, len(seen))), [setting], {}

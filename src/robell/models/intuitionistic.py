@@ -162,6 +162,7 @@ calibration_offsets_, n_features_in_, feature_names_in_ : see RVFLClassifier
 
     _capabilities = Capabilities(exact_search=True, weighs_by_membership=True)
     _weight_parameters = ("kernel_width", "score_power")
+    _of_fold = False  # whether this copy weighs the rows without a fold
 
     def _weights_of(self, rows, statistics, width, setting):
         score = intuitionistic_scores(statistics, rows.labels)
