@@ -173,16 +173,15 @@ def compare_workers(n_workers):
 def distinct_systems(X, y):
     """Return how many of the settings of row weights differ, in the mean over the folds."""
     counts = []
-    distinct = solutions._distinct
+    sweep = solutions._sweep
 
-    def counted(totals):
-        found = distinct(totals)
-        counts.append(len(found[0]) / len(totals))
-        return found
+    def counted(systems, totals, penalties):
+        counts.append(len({row.tobytes() for row in totals}) / len(totals))
+        return sweep(systems, totals, penalties)
 
-    solutions._distinct = counted
+    solutions._sweep = counted
     run_search(X, y, whole_grid(["sin"]))
-    solutions._distinct = distinct
+    solutions._sweep = sweep
     return np.mean(counts)
 
 
