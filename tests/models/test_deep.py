@@ -222,6 +222,7 @@ def test_rows_too_many_to_keep_give_the_same_model(monkeypatch):
     X, y, T = table()
     kept = DeepRVFLClassifier(9, 3, random_state=0).fit(X, y)
     also = DeepRVFLRegressor(9, 3, combine="concat", random_state=0).fit(X, T)
+    assert "_outputs" not in vars(kept)
     monkeypatch.setattr(deep, "KEPT_ELEMENTS", 0)
     made_anew = DeepRVFLClassifier(9, 3, random_state=0).fit(X, y)
     np.testing.assert_allclose(made_anew.predict_proba(X), kept.predict_proba(X), atol=1e-10)

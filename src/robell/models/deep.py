@@ -49,9 +49,11 @@ class DeepLayers(FamilyMember):
         """Draw the layers, and normalise them by the rows (slot: features)."""
         sizes = (rows.X.shape[1], int(self.n_hidden), int(self.n_layers))
         layers = draw_chain(*sizes, float(self.bias_scale), seed)
+        self.__dict__.pop("_outputs", None)
         if self.normalize:
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-                layers = normalise(rows.X, rows.multiplicity, layers, self.activation)
+                layers, kept = normalise(rows.X, rows.multiplicity, layers, self.activation)
+            self._outputs = (rows.X, kept)  # until the end of fit
         self.hidden_weights_ = [beside(U, rows.X) for U, _ in layers]
         self.hidden_bias_ = [beside(b, rows.X) for _, b in layers]
 
@@ -68,6 +70,23 @@ class DeepLayers(FamilyMember):
         constant = [namespace(X).ones_like(X[:, :1])] if self.output_bias else []
         return namespace(X).hstack([*constant, X, *outputs])
 
+    def _design(self, X):
+        """Return the design matrix of some rows, of outputs that are kept where they are."""
+        kept = self._kept_of(X)
+        return super()._design(X) if kept is None else self._design_of(X, kept)
+
+    def _design_of(self, X, kept):
+        def make_rows(rows):
+            return self._joined(in_double_precision(X[rows]), [H[rows] for H in kept])
+
+        width = self._n_shared() + len(kept) * int(self.n_hidden)
+        return RowBlocks(make_rows, len(X), width, tensors=is_tensor(X))
+
+    def _kept_of(self, X):
+        """Return the hidden outputs of training rows during fit; None of other rows."""
+        rows, kept = vars(self).get("_outputs", (None, None))
+        return kept if rows is X else None
+
     def _n_shared(self):
         """Return how many columns all layers share: the constant and the inputs."""
         return int(self.output_bias) + self.n_features_in_
@@ -83,7 +102,6 @@ class DeepLayers(FamilyMember):
 
     def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
         """Solve one ridge for all layers, or one for each, and combine them (slot: ridge)."""
-        self.__dict__.pop("layer_coef_", None)
         if self.combine == "concat":
             return super()._fit_ridge(X, T, weights, further_penalty, leave_out)
         found, chosen = [], []
@@ -103,27 +121,38 @@ class DeepLayers(FamilyMember):
 
     def _layer_designs(self, X):
         """Yield the design matrix [1 x h_l] of each layer."""
-        width, n_layers = self._n_shared() + int(self.n_hidden), int(self.n_layers)
-        kept: Any = kept_outputs(X, int(self.n_hidden), n_layers)
-        for rows in row_blocks(X, int(self.n_hidden)) if kept else []:
-            x = in_double_precision(X[rows])
-            outputs = hidden_outputs(x, self._layers(), self.activation)
-            for H, found in zip(kept, outputs, strict=True):
-                H[rows] = found
-        for layer in range(n_layers):
+        kept = self._kept_of(X)
+        if kept is None:
+            kept = kept_outputs(X, int(self.n_hidden), int(self.n_layers))
+            if kept is None:  # more rows than can be kept: each layer is made anew
+                width = self._n_shared() + int(self.n_hidden)
+                for layer in range(int(self.n_layers)):
 
-            def make_rows(rows, layer=layer):
-                x, layers = in_double_precision(X[rows]), self._layers()[: layer + 1]
-                if kept:
-                    return self._joined(x, [kept[layer][rows]])
-                *_, H = hidden_outputs(x, layers, self.activation)  # too many to be kept
-                return self._joined(x, [H])
+                    def make_rows(rows, layer=layer):
+                        x, layers = in_double_precision(X[rows]), self._layers()[: layer + 1]
+                        *_, H = hidden_outputs(x, layers, self.activation)
+                        return self._joined(x, [H])
 
-            yield RowBlocks(make_rows, len(X), width, tensors=is_tensor(X))
+                    yield RowBlocks(make_rows, len(X), width, tensors=is_tensor(X))
+                return
+            for rows in row_blocks(X, int(self.n_hidden)):
+                x = in_double_precision(X[rows])
+                outputs = hidden_outputs(x, self._layers(), self.activation)
+                for H, found in zip(kept, outputs, strict=True):
+                    H[rows] = found
+        for H in kept:
+            yield self._design_of(X, [H])
 
     def _vote(self, scores):
         """Return what a layer contributes to the mean: its scores."""
         return scores
+
+    def _fit_weighted(self, prepared, importance):
+        self.__dict__.pop("layer_coef_", None)
+        try:
+            return super()._fit_weighted(prepared, importance)
+        finally:
+            self.__dict__.pop("_outputs", None)
 
     def _linear_scores(self, X, beta):
         """Return validated rows times output weights, without joining the layers' columns."""

@@ -80,8 +80,8 @@ def row_blocks(X: Any, n_hidden: int) -> list[slice]:
 
 def normalise(
     X: Any, weight: Any, drawn: list[tuple[Array, Array]], activation: str | Activation
-) -> Layers:
-    """Return the layers, normalised by some rows."""
+) -> tuple[Layers, list[Any] | None]:
+    """Return the layers, normalised by some rows, and those rows' outputs where they are kept."""
     n_hidden = drawn[0][0].shape[1]
     blocks = row_blocks(X, n_hidden)
     kept = kept_outputs(X, n_hidden, len(drawn))
@@ -102,12 +102,12 @@ def normalise(
         scale = namespace(U).sqrt(moments[2] / moments[0])
         scale[scale <= CONSTANT * reach * abs(U).sum(0)] = 1.0  # constant up to rounding
         layers.append((U / scale, b - moments[1] / scale))
-        for rows in blocks if kept and layer < len(drawn) - 1 else []:  # the next layer's input
+        for rows in blocks if kept else []:
             Z = kept[layer][rows]  # type: ignore[index]
             Z /= scale
             Z += layers[-1][1]
             kept[layer][rows] = apply_activation(activation, Z)  # type: ignore[index]
-    return layers
+    return layers, kept
 
 
 def _largest(values: Any) -> float:
